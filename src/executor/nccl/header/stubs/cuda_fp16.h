@@ -1,0 +1,1 @@
+/* Stand-in for CUDA's header: nccl.h includes it and needs nothing of it. */

@@ -1,0 +1,237 @@
+//! From model facts to the ops of one decode step.
+
+use super::{DataType, ModelFacts, Op, OpKind, Plan};
+use crate::error::{Error, Result};
+use crate::units::{format_bytes, group_thousands};
+
+/// All-reduces of one layer under Tensor Parallelism: after attention, and after the MLP or MoE.
+const ALLREDUCES_PER_LAYER: u64 = 2;
+
+/// More ops than any step has; keeps issue loops and sample files sane.
+const MAX_OPS: u64 = 100_000;
+
+/// Payloads beyond this are refused before anything is allocated.
+const MAX_OP_BYTES: u64 = 1 << 40;
+
+/// What the user asked of `allreduce-burst`; `None` means "as the model has it".
+#[derive(Debug, Clone, Default)]
+pub struct BurstRequest {
+    /// Number of all-reduces.
+    pub ops: Option<u64>,
+    /// Payload of each, in bytes.
+    pub bytes: Option<u64>,
+    /// Element type.
+    pub dtype: Option<DataType>,
+    /// Tokens in the step (global batch).
+    pub batch: u64,
+}
+
+/// The all-reduces of one decode step under Tensor Parallelism: 2·L ops of B·H·e bytes each, with
+/// what the user overrode.
+///
+/// # Errors
+/// Exit code 2, naming the value, for zero, huge or misaligned sizes and counts.
+pub fn allreduce_burst(model: &ModelFacts, request: &BurstRequest) -> Result<Plan> {
+    let dtype = request.dtype.unwrap_or(model.activation_dtype);
+    let ops = request.ops.unwrap_or(ALLREDUCES_PER_LAYER * model.layers);
+    if ops == 0 || ops > MAX_OPS {
+        return Err(
+            Error::usage(format!("a burst of {ops} ops cannot be replayed"))
+                .try_this(format!("--ops 1 to --ops {MAX_OPS}")),
+        );
+    }
+    if request.batch == 0 {
+        return Err(Error::usage("a batch of 0 tokens sends nothing").try_this("--batch 1"));
+    }
+    let element_bytes = dtype.bytes();
+    let bytes = match request.bytes {
+        Some(bytes) => Some(bytes),
+        None => model
+            .hidden_size
+            .checked_mul(element_bytes)
+            .and_then(|token_bytes| token_bytes.checked_mul(request.batch)),
+    }
+    .filter(|bytes| *bytes <= MAX_OP_BYTES)
+    .ok_or_else(|| {
+        let asked = match request.bytes {
+            Some(bytes) => format!("an all-reduce of {}", format_bytes(bytes)),
+            None => format!("--batch {}", request.batch),
+        };
+        Error::usage(format!(
+            "{asked} is beyond the largest payload, {}",
+            format_bytes(MAX_OP_BYTES)
+        ))
+        .try_this("a smaller --bytes or --batch")
+    })?;
+    if bytes == 0 || bytes % element_bytes != 0 {
+        let nearest = (bytes / element_bytes).max(1) * element_bytes;
+        return Err(Error::usage(format!(
+            "{bytes} bytes are no whole number of {dtype} elements of {element_bytes} bytes"
+        ))
+        .try_this(format!("--bytes {nearest}")));
+    }
+    let count_from = match request.ops {
+        Some(_) => "--ops".to_string(),
+        None => format!("{ALLREDUCES_PER_LAYER} × {} layers", model.layers),
+    };
+    let bytes_from = match request.bytes {
+        Some(_) => "--bytes".to_string(),
+        None => format!(
+            "hidden {} × {element_bytes} B × batch {}",
+            model.hidden_size, request.batch
+        ),
+    };
+    let size = match request.bytes {
+        Some(_) => format_bytes(bytes),
+        None => format!("{} B", group_thousands(bytes)),
+    };
+    Ok(Plan {
+        label: format!("{ops} all-reduces of {size} {dtype}"),
+        origin: format!("{}: {count_from}; {bytes_from}", model.name),
+        ops: vec![
+            Op {
+                kind: OpKind::AllReduce,
+                bytes,
+                dtype,
+            };
+            ops as usize
+        ],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Exit;
+    use crate::plan::load_model;
+
+    fn request() -> BurstRequest {
+        BurstRequest {
+            batch: 1,
+            ..BurstRequest::default()
+        }
+    }
+
+    #[test]
+    fn kimi_k2_5_sends_122_all_reduces_of_14336_bytes() {
+        let plan = allreduce_burst(&load_model("kimi-k2.5").unwrap(), &request()).unwrap();
+        assert_eq!(plan.ops.len(), 122);
+        assert!(plan.ops.iter().all(|op| op.bytes == 14_336));
+        assert!(
+            plan.ops
+                .iter()
+                .all(|op| op.dtype == DataType::Bf16 && op.count() == 7168)
+        );
+        assert_eq!(plan.total_bytes(), 122 * 14_336);
+        assert_eq!(plan.label, "122 all-reduces of 14,336 B bf16");
+    }
+
+    #[test]
+    fn what_the_user_says_wins() {
+        let model = load_model("kimi-k2.5").unwrap();
+        let of = |request: BurstRequest| allreduce_burst(&model, &request).unwrap();
+        assert_eq!(
+            of(BurstRequest {
+                batch: 8,
+                ..request()
+            })
+            .ops[0]
+                .bytes,
+            8 * 14_336
+        );
+        assert_eq!(
+            of(BurstRequest {
+                ops: Some(7),
+                ..request()
+            })
+            .ops
+            .len(),
+            7
+        );
+        assert_eq!(
+            of(BurstRequest {
+                bytes: Some(64),
+                ..request()
+            })
+            .ops[0]
+                .bytes,
+            64
+        );
+        let wider = of(BurstRequest {
+            dtype: Some(DataType::Fp32),
+            ..request()
+        });
+        assert_eq!(wider.ops[0].bytes, 28_672, "hidden size is in elements");
+    }
+
+    #[test]
+    fn impossible_requests_name_the_value_and_a_remedy() {
+        let model = load_model("kimi-k2.5").unwrap();
+        let cases = [
+            (
+                BurstRequest {
+                    ops: Some(0),
+                    ..request()
+                },
+                "0 ops",
+            ),
+            (
+                BurstRequest {
+                    ops: Some(u64::MAX),
+                    ..request()
+                },
+                "18446744073709551615",
+            ),
+            (
+                BurstRequest {
+                    bytes: Some(0),
+                    ..request()
+                },
+                "0 bytes",
+            ),
+            (
+                BurstRequest {
+                    bytes: Some(3),
+                    ..request()
+                },
+                "3 bytes",
+            ),
+            (
+                BurstRequest {
+                    bytes: Some(u64::MAX),
+                    ..request()
+                },
+                "TiB",
+            ),
+            (
+                BurstRequest {
+                    batch: 0,
+                    ..request()
+                },
+                "batch of 0",
+            ),
+            (
+                BurstRequest {
+                    batch: u64::MAX,
+                    ..request()
+                },
+                "18446744073709551615",
+            ),
+        ];
+        for (request, hint) in cases {
+            let error = allreduce_burst(&model, &request).unwrap_err();
+            assert_eq!(error.exit, Exit::Usage);
+            assert!(error.what.contains(hint), "{hint}: {}", error.what);
+            assert!(error.remedy.is_some());
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn volumes_are_the_formula(layers in 1u64..200, hidden in 1u64..20_000, batch in 1u64..4096) {
+            let model = ModelFacts { layers, moe_layers: 0, hidden_size: hidden, ..load_model("kimi-k2.5").unwrap() };
+            let plan = allreduce_burst(&model, &BurstRequest { batch, ..BurstRequest::default() }).unwrap();
+            proptest::prop_assert_eq!(plan.total_bytes(), 2 * layers * hidden * 2 * batch);
+        }
+    }
+}

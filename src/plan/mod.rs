@@ -1,0 +1,12 @@
+//! What one decode step sends: model facts in, an ordered list of collective calls out.
+//! Knows neither MPI nor CUDA.
+
+mod decode;
+mod dtype;
+mod model;
+mod op;
+
+pub use decode::{BurstRequest, allreduce_burst};
+pub use dtype::DataType;
+pub use model::{ModelFacts, load_model, preset_names};
+pub use op::{Op, OpKind, Plan};

@@ -1,0 +1,369 @@
+//! The types of `result.json` and of the samples behind it. Measured and predicted results share
+//! them. The schema in `schema/result.schema.json` is made from these types.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::plan::{DataType, ModelFacts, OpKind};
+use crate::stats::Summary;
+
+/// Name and version of the format. A change that breaks readers takes the next number.
+pub const SCHEMA: &str = "commbench/result/1";
+
+/// Everything one run has to say.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunResult {
+    /// Always "commbench/result/1".
+    pub schema: String,
+    pub status: Status,
+    pub command: CommandInfo,
+    pub machine: Machine,
+    pub backend: Backend,
+    /// Number of ranks.
+    pub ranks: u32,
+    /// The facts the plan was computed from.
+    pub model: Option<ModelFacts>,
+    pub results: Vec<Measurement>,
+    /// What the figures say about the question asked; `null` where a command asks none.
+    pub verdict: Option<serde_json::Value>,
+    pub warnings: Vec<Warning>,
+    /// Why the run did not complete; `null` when it did.
+    pub failure: Option<Failure>,
+}
+
+/// How far the run came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// Everything asked for was measured and verified.
+    Complete,
+    /// The run ended early; what it had measured is here.
+    Partial,
+    /// The figures must not be used: data was wrong.
+    Failed,
+}
+
+/// What moved the data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Backend {
+    /// NCCL on GPUs.
+    Nccl,
+    /// MPI on host memory: says nothing about GPUs.
+    MpiHost,
+    /// Computed, not measured.
+    Predicted,
+}
+
+/// How the program was called.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CommandInfo {
+    /// Subcommand.
+    pub name: String,
+    /// The command line as typed, without the launcher.
+    pub argv: Vec<String>,
+    /// commbench's version.
+    pub version: String,
+    /// UTC, RFC 3339.
+    pub started_at: String,
+    /// Wall time of the run in seconds, from start to the writing of this file.
+    pub wall_s: f64,
+    /// The variables that change what NCCL, CUDA or the launcher do, from a fixed list.
+    pub environment: BTreeMap<String, String>,
+}
+
+/// Where it ran.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Machine {
+    pub hosts: Vec<Host>,
+    /// One entry a rank, in rank order; empty on host memory.
+    pub gpus: Vec<Gpu>,
+    /// GPU driver version.
+    pub driver: Option<String>,
+    /// CUDA version the driver supports.
+    pub cuda: Option<String>,
+    /// Version of the NCCL library that was loaded.
+    pub nccl_version: Option<String>,
+    /// Path of the NCCL library that was loaded.
+    pub nccl_library: Option<String>,
+    /// The MPI library's own words.
+    pub mpi: Option<String>,
+    /// Transports between ranks, as NCCL or MPI reported them, with the number of connections.
+    pub transports: Vec<String>,
+}
+
+/// One host of the job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Host {
+    pub name: String,
+    /// Ranks on this host.
+    pub ranks: Vec<u32>,
+    pub cpu: String,
+    /// Logical processors this host offers the job.
+    pub logical_cpus: u32,
+    pub memory_bytes: u64,
+    pub kernel: String,
+}
+
+/// The GPU of one rank.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Gpu {
+    pub rank: u32,
+    pub host: String,
+    /// CUDA ordinal as the rank sees it.
+    pub device: u32,
+    pub name: String,
+    pub uuid: String,
+    pub pci_bus_id: String,
+    pub memory_bytes: u64,
+    pub l2_bytes: u64,
+    pub compute_capability: String,
+}
+
+/// How a plan is issued.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// One call after another.
+    Eager,
+    /// Enqueued behind a gate, then released: no launch cost in the time.
+    Gated,
+    /// One captured CUDA graph.
+    Graph,
+}
+
+impl Mode {
+    /// Every mode, in the order of tables.
+    pub const ALL: [Mode; 3] = [Mode::Eager, Mode::Gated, Mode::Graph];
+
+    /// The name in tables and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::Eager => "eager",
+            Mode::Gated => "gated",
+            Mode::Graph => "graph",
+        }
+    }
+}
+
+/// Whether an op's result replaces its input.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Placement {
+    OutOfPlace,
+    InPlace,
+}
+
+impl Placement {
+    /// The name in tables and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Placement::OutOfPlace => "out-of-place",
+            Placement::InPlace => "in-place",
+        }
+    }
+}
+
+/// State of the data in the GPU's cache when a sample starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Buffers {
+    Warm,
+    Cold,
+}
+
+/// One plan measured in one way.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Measurement {
+    /// Unique within the run: mode and placement.
+    pub label: String,
+    pub plan: PlanSummary,
+    /// Tokens one rank holds, where the plan depends on it.
+    pub tokens_per_gpu: Option<u64>,
+    pub mode: Mode,
+    pub placement: Placement,
+    /// Time of the whole plan: each sample is the slowest rank's device time, in µs.
+    pub burst_us: Summary,
+    /// `burst_us` over the number of ops, in µs.
+    pub per_op_us: Summary,
+    /// Bytes over time of an op at the median, 10⁹ B/s, as nccl-tests defines it.
+    pub algbw_gb_per_s: f64,
+    /// algbw times the bus factor of the op, 10⁹ B/s.
+    pub busbw_gb_per_s: f64,
+    /// Median device time of the plan on each rank, in µs, in rank order.
+    pub per_rank_us: Vec<f64>,
+    /// The rank with the longest device time most often.
+    pub slowest_rank: RankShare,
+    /// The rank that starts last most often: the others wait for it. `null` across hosts, whose
+    /// clocks are not compared.
+    pub last_to_arrive: Option<RankShare>,
+    /// From the first rank's start to the last rank's start of a sample, in µs. `null` across
+    /// hosts.
+    pub arrival_spread_us: Option<Summary>,
+    /// Host time to issue one op, in µs: the slowest rank's time in the calls over the ops. `null`
+    /// where issuing and moving are one call.
+    pub issue_per_op_us: Option<Summary>,
+    /// Whether every element on every rank was right, before and after sampling.
+    pub verified: bool,
+    pub verification: Verification,
+    pub conditions: Conditions,
+}
+
+/// The plan behind a figure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PlanSummary {
+    pub kind: OpKind,
+    pub ops: u64,
+    /// Payload of one op on one rank.
+    pub bytes: u64,
+    pub dtype: DataType,
+    /// Compute between ops, in µs.
+    pub gap_us: f64,
+    /// How the numbers came about.
+    pub origin: String,
+}
+
+/// A rank and how often it was the one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RankShare {
+    pub rank: u32,
+    /// Share of samples, 0 to 1. With n equal ranks chance alone gives 1/n.
+    pub share: f64,
+}
+
+/// What was checked of the data.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Verification {
+    /// Elements compared, over all ranks and replays.
+    pub elements: u64,
+    pub wrong: u64,
+    /// The first wrong element found.
+    pub first_wrong: Option<WrongElement>,
+}
+
+/// One element that is not what the collective should have delivered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WrongElement {
+    pub rank: u32,
+    /// Index of the op in the plan.
+    pub op: u64,
+    pub element: u64,
+    pub got: f64,
+    pub expected: f64,
+}
+
+/// Under which conditions a figure holds. A figure without them is not printed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Conditions {
+    /// "cuda-events" or "host-monotonic".
+    pub clock: String,
+    /// Replays before the first sample.
+    pub warmup: u64,
+    pub buffers: Buffers,
+    /// Distinct buffers the plan cycles through.
+    pub buffer_slots: u64,
+    /// What held the stream while the plan was enqueued, for gated replays.
+    pub gate: Option<String>,
+    /// Why sampling ended.
+    pub stopped_by: StoppedBy,
+    /// The precision asked for: half the interval's width over the median.
+    pub precision_asked: f64,
+    /// The precision reached; `null` where there are too few samples for an interval.
+    pub precision_reached: Option<f64>,
+    /// Several ranks shared one GPU: says nothing about a real box.
+    pub shared_gpu: bool,
+    /// Algorithm, protocol and channels, as NCCL reported them for this op.
+    pub nccl_choice: Option<String>,
+}
+
+/// Why sampling ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum StoppedBy {
+    /// The median's interval was narrow enough.
+    Precision,
+    /// The time budget was spent first.
+    Budget,
+    /// The largest number of samples was reached first.
+    Samples,
+    /// The run was cut short.
+    Failure,
+}
+
+impl StoppedBy {
+    /// The word in tables and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            StoppedBy::Precision => "precision",
+            StoppedBy::Budget => "budget",
+            StoppedBy::Samples => "samples",
+            StoppedBy::Failure => "failure",
+        }
+    }
+}
+
+/// Something the reader of the figures should know.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Warning {
+    /// Stable name for programs.
+    pub code: String,
+    pub text: String,
+    /// What to do about it.
+    pub remedy: Option<String>,
+}
+
+/// Why a run ended early.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Failure {
+    /// Exit code of the process.
+    pub exit_code: i32,
+    pub text: String,
+    /// The rank at fault, where one was found.
+    pub rank: Option<u32>,
+    /// The op of the plan where that rank stands.
+    pub op: Option<u64>,
+    /// What that rank was doing.
+    pub phase: Option<String>,
+}
+
+/// One replay of a plan on one rank.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct RankSample {
+    /// Time of the plan by the conditions' clock, in µs.
+    pub device_us: f64,
+    /// Time of the plan by the host's clock, in µs: from the first call to the end.
+    pub host_us: f64,
+    /// Time spent in the calls that issue the plan, in µs.
+    pub issue_us: f64,
+    /// CLOCK_MONOTONIC of the host when the rank started, in ns.
+    pub arrival_ns: u64,
+}
+
+/// All samples of one measurement.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    pub mode: Mode,
+    pub placement: Placement,
+    /// `samples[i][rank]`: every inner list has one entry a rank.
+    pub samples: Vec<Vec<RankSample>>,
+}
+
+impl Series {
+    /// Name of the series, unique within a run.
+    pub fn label(&self) -> String {
+        format!("{} {}", self.mode.name(), self.placement.name())
+    }
+
+    /// The time of each sample in µs: the slowest rank's.
+    pub fn burst_us(&self) -> Vec<f64> {
+        let slowest =
+            |ranks: &Vec<RankSample>| ranks.iter().map(|rank| rank.device_us).fold(0.0, f64::max);
+        self.samples.iter().map(slowest).collect()
+    }
+}

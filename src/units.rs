@@ -1,0 +1,144 @@
+//! Sizes and times as people write and read them.
+
+/// Parses a size in bytes: digits with an optional binary suffix (`14336`, `14K`, `256M`, `1G`).
+///
+/// Suffixes are powers of 1024, as in nccl-tests; a trailing `B` or `iB` is accepted.
+///
+/// # Errors
+/// A sentence for the user when the text is no size or does not fit 64 bits.
+pub fn parse_bytes(text: &str) -> Result<u64, String> {
+    let trimmed = text.trim();
+    let digits_end = trimmed
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(trimmed.len());
+    let (digits, suffix) = trimmed.split_at(digits_end);
+    let number: u64 = digits.parse().map_err(|_| {
+        format!(
+            "'{text}' is not a size in bytes (write 14336, 14K, 256M or 1G; K, M, G are binary)"
+        )
+    })?;
+    let suffix = suffix.trim().to_ascii_lowercase();
+    let shift = match suffix.trim_end_matches('b').trim_end_matches('i') {
+        "" => 0,
+        "k" => 10,
+        "m" => 20,
+        "g" => 30,
+        "t" => 40,
+        _ => {
+            return Err(format!(
+                "'{text}' has an unknown suffix (K, M, G and T are known, all binary)"
+            ));
+        }
+    };
+    number
+        .checked_mul(1u64 << shift)
+        .ok_or_else(|| format!("'{text}' does not fit 64 bits"))
+}
+
+/// A size for people: exact below 1 MiB, where the field speaks in bytes; binary units above.
+pub fn format_bytes(bytes: u64) -> String {
+    for (unit, shift) in [("TiB", 40), ("GiB", 30), ("MiB", 20)] {
+        let one = 1u64 << shift;
+        if bytes >= one {
+            return if bytes.is_multiple_of(one) {
+                format!("{} {unit}", bytes / one)
+            } else {
+                format!("{:.2} {unit}", bytes as f64 / one as f64)
+            };
+        }
+    }
+    format!("{} B", group_thousands(bytes))
+}
+
+/// An integer with a comma between groups of three digits.
+pub fn group_thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// Microseconds as text with three significant digits and the unit that suits them.
+pub fn format_us(us: f64) -> String {
+    if us >= 1e6 {
+        format!("{} s", significant(us / 1e6))
+    } else if us >= 1e3 {
+        format!("{} ms", significant(us / 1e3))
+    } else {
+        format!("{} µs", significant(us))
+    }
+}
+
+/// Three significant digits, never in exponent form; whole numbers from 1,000 on.
+pub fn significant(value: f64) -> String {
+    let magnitude = value.abs();
+    if magnitude >= 100.0 || magnitude == 0.0 {
+        format!("{value:.0}")
+    } else if magnitude >= 10.0 {
+        format!("{value:.1}")
+    } else if magnitude >= 1.0 {
+        format!("{value:.2}")
+    } else {
+        format!("{value:.3}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_as_nccl_tests_reads_them() {
+        assert_eq!(parse_bytes("14336"), Ok(14336));
+        assert_eq!(parse_bytes("14K"), Ok(14336));
+        assert_eq!(parse_bytes("256M"), Ok(256 << 20));
+        assert_eq!(parse_bytes("1GiB"), Ok(1 << 30));
+        assert_eq!(parse_bytes("0"), Ok(0));
+    }
+
+    #[test]
+    fn nonsense_sizes_are_refused_with_the_value() {
+        for bad in [
+            "",
+            "K",
+            "-5",
+            "12Q",
+            "1.5M",
+            "99999999999999999999",
+            "18446744073709551615K",
+        ] {
+            let message = parse_bytes(bad).unwrap_err();
+            assert!(message.contains(bad), "{message}");
+        }
+    }
+
+    #[test]
+    fn sizes_print_exactly_where_they_are_not_round() {
+        assert_eq!(format_bytes(14336), "14,336 B");
+        assert_eq!(format_bytes((1 << 20) + (1 << 19)), "1.50 MiB");
+        assert_eq!(format_bytes(512), "512 B");
+        assert_eq!(format_bytes(256 << 20), "256 MiB");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_plain_number_reads_back(bytes in proptest::num::u64::ANY) {
+            proptest::prop_assert_eq!(parse_bytes(&bytes.to_string()), Ok(bytes));
+        }
+
+        #[test]
+        fn no_text_panics(text in ".{0,40}") {
+            let _ = parse_bytes(&text);
+        }
+
+        #[test]
+        fn grouping_only_adds_commas(number in proptest::num::u64::ANY) {
+            proptest::prop_assert_eq!(group_thousands(number).replace(',', ""), number.to_string());
+        }
+    }
+}
