@@ -5,8 +5,14 @@
 
 #![deny(unsafe_code)]
 
+pub mod clock;
 pub mod error;
+pub mod flight;
+pub mod gpu;
 pub mod plan;
+pub mod process;
 pub mod result;
 pub mod stats;
+pub mod topology;
 pub mod units;
+pub mod world;

@@ -1,0 +1,122 @@
+//! Other processes of this host, as /proc shows them.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+/// What the kernel says of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProcessState {
+    /// Running, or waiting for something.
+    Alive,
+    /// Stopped by a signal or a debugger.
+    Stopped,
+    /// Waiting in the kernel where no signal reaches it, in a driver for instance.
+    Stuck,
+    /// Gone, or dead and not yet waited for.
+    Gone,
+}
+
+/// State of process `pid`.
+pub fn process_state(pid: u32) -> ProcessState {
+    let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else {
+        return ProcessState::Gone;
+    };
+    state_in(&stat)
+}
+
+/// Flag of a process that is on its way out (PF_EXITING in the kernel): releasing a GPU's context
+/// can take it a second.
+const EXITING: u64 = 0x4;
+
+/// The state in a line of /proc/PID/stat. The name in brackets may itself hold spaces and
+/// brackets; behind it come the state's letter and, six fields on, the flags.
+fn state_in(stat: &str) -> ProcessState {
+    let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    let flags = fields.get(6).and_then(|flags| flags.parse::<u64>().ok());
+    if flags.is_some_and(|flags| flags & EXITING != 0) {
+        return ProcessState::Gone;
+    }
+    match fields.first().copied() {
+        Some("T" | "t") => ProcessState::Stopped,
+        Some("D") => ProcessState::Stuck,
+        Some("Z" | "X" | "x") | None => ProcessState::Gone,
+        Some(_) => ProcessState::Alive,
+    }
+}
+
+/// Variables in which launchers name the job: processes with the same value belong together.
+const JOB_VARIABLES: [&str; 4] = [
+    "PMIX_NAMESPACE",
+    "OMPI_MCA_ess_base_jobid",
+    "PMI_JOBID",
+    "SLURM_JOB_ID",
+];
+
+/// Ranks of this process's own job on this host that are stopped, with the stopped process.
+/// For the time before the ranks know of each other.
+pub fn stopped_ranks_of_this_job() -> BTreeMap<u32, u32> {
+    let Some((name, job)) = JOB_VARIABLES
+        .iter()
+        .find_map(|name| Some((*name, std::env::var(name).ok()?)))
+    else {
+        return BTreeMap::new();
+    };
+    let mut stopped = BTreeMap::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry
+            .file_name()
+            .to_str()
+            .and_then(|text| text.parse().ok())
+        else {
+            continue;
+        };
+        let Ok(environment) = fs::read(entry.path().join("environ")) else {
+            continue;
+        };
+        let variable = |wanted: &str| {
+            environment.split(|byte| *byte == 0).find_map(|entry| {
+                let text = std::str::from_utf8(entry).ok()?;
+                text.strip_prefix(wanted)?.strip_prefix('=')
+            })
+        };
+        if variable(name) != Some(job.as_str()) || process_state(pid) != ProcessState::Stopped {
+            continue;
+        }
+        let rank = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"]
+            .iter()
+            .find_map(|name| variable(name)?.parse::<u32>().ok());
+        if let Some(rank) = rank {
+            stopped.insert(rank, pid);
+        }
+    }
+    stopped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_are_read_behind_awkward_names() {
+        assert_eq!(state_in("12 (cat) S 1 2"), ProcessState::Alive);
+        assert_eq!(state_in("12 (a) T b) T 1 2"), ProcessState::Stopped);
+        assert_eq!(state_in("12 (x) Z 1"), ProcessState::Gone);
+        assert_eq!(state_in("12 (x) D 1"), ProcessState::Stuck);
+        assert_eq!(
+            state_in("12 (x) R 1 12 12 0 -1 4194560 5 0"),
+            ProcessState::Alive
+        );
+        assert_eq!(
+            state_in("12 (x) R 1 12 12 0 -1 4194564 5 0"),
+            ProcessState::Gone
+        );
+        assert_eq!(state_in(""), ProcessState::Gone);
+    }
+
+    #[test]
+    fn this_process_is_alive_and_an_impossible_one_is_gone() {
+        assert_eq!(process_state(std::process::id()), ProcessState::Alive);
+        assert_eq!(process_state(u32::MAX), ProcessState::Gone);
+    }
+}

@@ -1,0 +1,349 @@
+//! The ranks of the job. The only file that knows MPI.
+//!
+//! Without the `mpi` feature, and without a launcher, the world is one rank on one host.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::{Error, Result};
+use crate::plan::DataType;
+
+#[cfg(feature = "mpi")]
+use mpi::{
+    collective::{SystemOperation, UserOperation},
+    datatype::PartitionMut,
+    environment::Universe,
+    topology::SimpleCommunicator,
+    traits::*,
+};
+#[cfg(feature = "mpi")]
+use zerocopy::{FromBytes, IntoBytes};
+
+/// What a launcher's variables say before MPI is up: enough to speak with one voice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LaunchSite {
+    pub rank: u32,
+    pub size: u32,
+}
+
+impl LaunchSite {
+    /// Reads the variables that Open MPI, MPICH (PMI) and Slurm set; `None` without a launcher.
+    pub fn from_environment() -> Option<LaunchSite> {
+        const VARIABLES: [(&str, &str); 3] = [
+            ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+            ("PMI_RANK", "PMI_SIZE"),
+            ("SLURM_PROCID", "SLURM_NTASKS"),
+        ];
+        let number = |name: &str| std::env::var(name).ok()?.parse::<u32>().ok();
+        VARIABLES.iter().find_map(|(rank, size)| {
+            Some(LaunchSite {
+                rank: number(rank)?,
+                size: number(size)?,
+            })
+        })
+    }
+}
+
+/// All ranks of the job, as one of them sees them.
+pub struct World {
+    rank: u32,
+    size: u32,
+    #[cfg(feature = "mpi")]
+    mpi: Option<Mpi>,
+}
+
+#[cfg(feature = "mpi")]
+struct Mpi {
+    world: SimpleCommunicator,
+    add_bf16: UserOperation<'static>,
+    add_fp16: UserOperation<'static>,
+    // Last, so that the operations are freed before MPI is finalized.
+    _universe: Universe,
+}
+
+impl World {
+    /// A world of this process alone.
+    pub fn solo() -> World {
+        World {
+            rank: 0,
+            size: 1,
+            #[cfg(feature = "mpi")]
+            mpi: None,
+        }
+    }
+
+    /// Joins the job's ranks through MPI.
+    ///
+    /// # Errors
+    /// Exit code 3 when MPI cannot be initialised.
+    #[cfg(feature = "mpi")]
+    pub fn join() -> Result<World> {
+        // The watchdog thread never calls MPI, so that the main thread alone may.
+        let (universe, _) = mpi::initialize_with_threading(mpi::Threading::Funneled)
+            .ok_or_else(|| Error::environment("MPI was initialised before commbench started"))?;
+        let world = universe.world();
+        Ok(World {
+            rank: world.rank() as u32,
+            size: world.size() as u32,
+            mpi: Some(Mpi {
+                world,
+                add_bf16: adding::<half::bf16>(),
+                add_fp16: adding::<half::f16>(),
+                _universe: universe,
+            }),
+        })
+    }
+
+    /// Joins the job's ranks: there is one, in a build without MPI.
+    ///
+    /// # Errors
+    /// None; the signature is that of the build with MPI.
+    #[cfg(not(feature = "mpi"))]
+    pub fn join() -> Result<World> {
+        Ok(World::solo())
+    }
+
+    /// This process's rank.
+    pub fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    /// Number of ranks.
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// Whether this rank speaks for all.
+    pub fn is_root(&self) -> bool {
+        self.rank == 0
+    }
+
+    /// Waits for every rank.
+    pub fn barrier(&self) {
+        #[cfg(feature = "mpi")]
+        if let Some(mpi) = &self.mpi {
+            mpi.world.barrier();
+        }
+    }
+
+    /// Every rank's bytes at rank 0, in rank order; `None` elsewhere.
+    fn gather_bytes(&self, mine: &[u8]) -> Option<Vec<Vec<u8>>> {
+        #[cfg(feature = "mpi")]
+        if let Some(mpi) = &self.mpi {
+            let root = mpi.world.process_at_rank(0);
+            let length = mine.len() as i32;
+            if self.rank != 0 {
+                root.gather_into(&length);
+                root.gather_varcount_into(mine);
+                return None;
+            }
+            let mut lengths = vec![0i32; self.size as usize];
+            root.gather_into_root(&length, &mut lengths[..]);
+            let starts: Vec<i32> = lengths
+                .iter()
+                .scan(0, |start, length| {
+                    let this = *start;
+                    *start += length;
+                    Some(this)
+                })
+                .collect();
+            let mut all = vec![0u8; lengths.iter().map(|length| *length as usize).sum()];
+            {
+                let mut partition = PartitionMut::new(&mut all[..], &lengths[..], &starts[..]);
+                root.gather_varcount_into_root(mine, &mut partition);
+            }
+            return Some(
+                starts
+                    .iter()
+                    .zip(&lengths)
+                    .map(|(start, length)| {
+                        all[*start as usize..(*start + *length) as usize].to_vec()
+                    })
+                    .collect(),
+            );
+        }
+        Some(vec![mine.to_vec()])
+    }
+
+    /// Rank 0's bytes on every rank.
+    fn broadcast_bytes(&self, bytes: Vec<u8>) -> Vec<u8> {
+        #[cfg(feature = "mpi")]
+        if let Some(mpi) = &self.mpi {
+            let root = mpi.world.process_at_rank(0);
+            let mut length = bytes.len() as u64;
+            root.broadcast_into(&mut length);
+            let mut bytes = bytes;
+            bytes.resize(length as usize, 0);
+            root.broadcast_into(&mut bytes[..]);
+            return bytes;
+        }
+        bytes
+    }
+
+    /// Every rank's value at rank 0, in rank order; `None` elsewhere.
+    ///
+    /// # Errors
+    /// Exit code 1 when a value does not survive the way: a defect, not a user's mistake.
+    pub fn gather<T: Serialize + DeserializeOwned>(&self, mine: &T) -> Result<Option<Vec<T>>> {
+        let bytes = serde_json::to_vec(mine).map_err(internal)?;
+        self.gather_bytes(&bytes)
+            .map(|all| {
+                all.iter()
+                    .map(|bytes| serde_json::from_slice(bytes).map_err(internal))
+                    .collect()
+            })
+            .transpose()
+    }
+
+    /// Rank 0's value on every rank. Other ranks pass `None`.
+    ///
+    /// # Errors
+    /// Exit code 1 when the value does not survive the way: a defect, not a user's mistake.
+    pub fn broadcast<T: Serialize + DeserializeOwned>(&self, value: Option<&T>) -> Result<T> {
+        let bytes = match value {
+            Some(value) if self.is_root() => serde_json::to_vec(value).map_err(internal)?,
+            _ => Vec::new(),
+        };
+        serde_json::from_slice(&self.broadcast_bytes(bytes)).map_err(internal)
+    }
+
+    /// Every rank's value on every rank, in rank order.
+    ///
+    /// # Errors
+    /// As [`World::gather`].
+    pub fn all_gather<T: Serialize + DeserializeOwned>(&self, mine: &T) -> Result<Vec<T>> {
+        let all = self.gather(mine)?;
+        self.broadcast(all.as_ref())
+    }
+
+    /// Makes one outcome of every rank's: all succeed, or all get the error of the lowest rank
+    /// that failed. Every rank must call it, whatever its own outcome was.
+    ///
+    /// # Errors
+    /// The error of the lowest rank that has one.
+    pub fn agree<T>(&self, mine: Result<T>) -> Result<T> {
+        let errors = self.all_gather(&mine.as_ref().err().cloned())?;
+        match errors.into_iter().flatten().next() {
+            Some(error) => Err(error),
+            None => mine,
+        }
+    }
+
+    /// The MPI library's own words about itself; `None` without MPI.
+    pub fn mpi_library(&self) -> Option<String> {
+        #[cfg(feature = "mpi")]
+        if self.mpi.is_some() {
+            return mpi::environment::library_version()
+                .ok()
+                .map(|words| words.trim_end_matches('\0').trim().to_string());
+        }
+        None
+    }
+
+    /// Name of the host this rank runs on.
+    pub fn host_name(&self) -> String {
+        rustix::system::uname()
+            .nodename()
+            .to_string_lossy()
+            .into_owned()
+    }
+
+    /// Sums `send` over all ranks into `receive` through `MPI_Allreduce`. Both hold
+    /// `send.len() / dtype.bytes()` elements and are aligned to 8 bytes.
+    ///
+    /// # Errors
+    /// Exit code 1 when the buffers do not fit the datatype: a defect, not a user's mistake.
+    pub fn all_reduce_sum(&self, dtype: DataType, send: &[u8], receive: &mut [u8]) -> Result<()> {
+        #[cfg(feature = "mpi")]
+        if let Some(mpi) = &self.mpi {
+            return mpi.all_reduce_sum(dtype, send, receive);
+        }
+        let _ = dtype;
+        receive.copy_from_slice(send);
+        Ok(())
+    }
+}
+
+fn internal(error: impl std::fmt::Display) -> Error {
+    Error::other(format!("a message between ranks was not readable: {error}"))
+}
+
+#[cfg(feature = "mpi")]
+impl Mpi {
+    fn all_reduce_sum(&self, dtype: DataType, send: &[u8], receive: &mut [u8]) -> Result<()> {
+        match dtype {
+            DataType::Bf16 => self.reduce::<u16, _>(send, receive, &self.add_bf16),
+            DataType::Fp16 => self.reduce::<u16, _>(send, receive, &self.add_fp16),
+            DataType::Fp32 => self.reduce::<f32, _>(send, receive, SystemOperation::sum()),
+            DataType::Fp64 => self.reduce::<f64, _>(send, receive, SystemOperation::sum()),
+            DataType::Int8 => self.reduce::<i8, _>(send, receive, SystemOperation::sum()),
+            DataType::Int32 => self.reduce::<i32, _>(send, receive, SystemOperation::sum()),
+        }
+    }
+
+    fn reduce<T, O>(&self, send: &[u8], receive: &mut [u8], operation: O) -> Result<()>
+    where
+        T: Equivalence + FromBytes + IntoBytes + zerocopy::Immutable,
+        O: mpi::collective::Operation,
+    {
+        let misfit = || Error::other("a host buffer does not fit its datatype");
+        let send = <[T]>::ref_from_bytes(send).map_err(|_| misfit())?;
+        let receive = <[T]>::mut_from_bytes(receive).map_err(|_| misfit())?;
+        self.world.all_reduce_into(send, receive, operation);
+        Ok(())
+    }
+}
+
+/// MPI has no 16-bit floating-point types: the sum is an operation of our own on their bits.
+#[cfg(feature = "mpi")]
+fn adding<F>() -> UserOperation<'static>
+where
+    F: HalfFloat,
+{
+    UserOperation::commutative(|left, right| {
+        if let (Some(left), Some(right)) = (left.downcast::<u16>(), right.downcast::<u16>()) {
+            for (sum, addend) in right.iter_mut().zip(left) {
+                *sum = F::add_bits(*sum, *addend);
+            }
+        }
+    })
+}
+
+/// Addition on the bits of a 16-bit float: in f32, rounded once to nearest even.
+#[cfg(feature = "mpi")]
+trait HalfFloat: 'static {
+    fn add_bits(left: u16, right: u16) -> u16;
+}
+
+#[cfg(feature = "mpi")]
+impl HalfFloat for half::bf16 {
+    #[inline]
+    fn add_bits(left: u16, right: u16) -> u16 {
+        let sum = half::bf16::from_bits(left).to_f32() + half::bf16::from_bits(right).to_f32();
+        half::bf16::from_f32(sum).to_bits()
+    }
+}
+
+#[cfg(feature = "mpi")]
+impl HalfFloat for half::f16 {
+    #[inline]
+    fn add_bits(left: u16, right: u16) -> u16 {
+        let sum = half::f16::from_bits(left).to_f32() + half::f16::from_bits(right).to_f32();
+        half::f16::from_f32(sum).to_bits()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn alone_every_exchange_returns_what_was_given() {
+        let world = World::solo();
+        assert_eq!(world.all_gather(&7).unwrap(), [7]);
+        assert_eq!(world.broadcast(Some(&"x".to_string())).unwrap(), "x");
+        assert_eq!(world.agree(Ok(3)).unwrap(), 3);
+        let error = Error::usage("no");
+        assert_eq!(world.agree::<()>(Err(error.clone())), Err(error));
+    }
+}
