@@ -7,6 +7,9 @@
 
 pub mod clock;
 pub mod error;
+pub mod executor;
+#[cfg(feature = "fault-injection")]
+pub mod faults;
 pub mod flight;
 pub mod gpu;
 pub mod plan;
