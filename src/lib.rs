@@ -1,7 +1,7 @@
 //! commbench measures what the communication of one decode step costs on this machine.
 //!
 //! Data flows one way: a [`plan`] is made, an executor replays it, samples come back as
-//! result types, and a report shows them.
+//! [`result`] types, and a [`report`] shows them.
 
 #![deny(unsafe_code)]
 
@@ -14,6 +14,7 @@ pub mod flight;
 pub mod gpu;
 pub mod plan;
 pub mod process;
+pub mod report;
 pub mod result;
 pub mod stats;
 pub mod topology;

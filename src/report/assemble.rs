@@ -1,0 +1,237 @@
+//! From samples to the figures of one measurement.
+
+use crate::executor::ExecutorConditions;
+use crate::plan::Plan;
+use crate::result::{
+    Buffers, Conditions, Measurement, PlanSummary, RankSample, RankShare, Series, StoppedBy,
+    Verification,
+};
+use crate::stats::Summary;
+
+/// What goes into a measurement beside its samples.
+#[derive(Debug, Clone)]
+pub struct Figures<'a> {
+    pub plan: &'a Plan,
+    pub buffers: Buffers,
+    pub precision_asked: f64,
+    pub shared_gpu: bool,
+    /// Whether ranks share one clock, so that arrivals can be compared.
+    pub one_host: bool,
+    pub warmup: u64,
+    pub stopped_by: StoppedBy,
+    pub conditions: &'a ExecutorConditions,
+    pub verification: &'a Verification,
+}
+
+/// The figures of `series`; `None` when it has no samples, since nothing could be said of it.
+pub fn measurement(series: &Series, figures: &Figures<'_>) -> Option<Measurement> {
+    let burst_us = Summary::of(&series.burst_us())?;
+    let ranks = series.samples.first()?.len();
+    let ops = figures.plan.ops.len() as f64;
+    let first_op = figures.plan.ops.first()?;
+    let per_op_us = burst_us.scaled(1.0 / ops);
+    // Bytes over µs are MB/s.
+    let algbw = figures.plan.total_bytes() as f64 / burst_us.median / 1e3;
+    let column = |of: fn(&RankSample) -> f64, rank: usize| -> Vec<f64> {
+        series
+            .samples
+            .iter()
+            .map(|sample| of(&sample[rank]))
+            .collect()
+    };
+    let per_rank_us = (0..ranks)
+        .filter_map(|rank| Summary::of(&column(|sample| sample.device_us, rank)))
+        .map(|summary| summary.median)
+        .collect();
+    let slowest_of = |of: fn(&RankSample) -> f64| -> Vec<f64> {
+        series
+            .samples
+            .iter()
+            .map(|sample| sample.iter().map(of).fold(0.0, f64::max))
+            .collect()
+    };
+    let issue: Vec<f64> = slowest_of(|sample| sample.issue_us)
+        .iter()
+        .map(|us| us / ops)
+        .collect();
+    Some(Measurement {
+        label: series.label(),
+        plan: PlanSummary {
+            kind: first_op.kind,
+            ops: figures.plan.ops.len() as u64,
+            bytes: first_op.bytes,
+            dtype: first_op.dtype,
+            gap_us: 0.0,
+            origin: figures.plan.origin.clone(),
+        },
+        tokens_per_gpu: None,
+        mode: series.mode,
+        placement: series.placement,
+        per_op_us,
+        algbw_gb_per_s: algbw,
+        busbw_gb_per_s: algbw * first_op.kind.bus_factor(ranks as u32),
+        per_rank_us,
+        slowest_rank: most_often(series, ranks, |rank| rank.device_us),
+        last_to_arrive: figures
+            .one_host
+            .then(|| most_often(series, ranks, |rank| rank.arrival_ns as f64)),
+        arrival_spread_us: figures
+            .one_host
+            .then(|| Summary::of(&arrival_spreads_us(series)))
+            .flatten(),
+        issue_per_op_us: figures
+            .conditions
+            .issue_is_separate
+            .then(|| Summary::of(&issue))
+            .flatten(),
+        verified: figures.verification.wrong == 0 && figures.verification.elements > 0,
+        verification: figures.verification.clone(),
+        conditions: Conditions {
+            clock: figures.conditions.clock.to_string(),
+            warmup: figures.warmup,
+            buffers: figures.buffers,
+            buffer_slots: figures.conditions.buffer_slots,
+            gate: figures.conditions.gate.map(str::to_string),
+            stopped_by: figures.stopped_by,
+            precision_asked: figures.precision_asked,
+            precision_reached: burst_us
+                .ci95
+                .is_some()
+                .then(|| burst_us.relative_half_width()),
+            shared_gpu: figures.shared_gpu,
+            nccl_choice: figures.conditions.nccl_choice.clone(),
+        },
+        burst_us,
+    })
+}
+
+/// From the first to the last rank's start of each sample, in µs.
+fn arrival_spreads_us(series: &Series) -> Vec<f64> {
+    let spread = |sample: &Vec<RankSample>| {
+        let arrivals = sample.iter().map(|rank| rank.arrival_ns);
+        let first = arrivals.clone().min().unwrap_or(0);
+        let last = arrivals.max().unwrap_or(0);
+        (last - first) as f64 / 1e3
+    };
+    series.samples.iter().map(spread).collect()
+}
+
+/// The rank for which `of` is largest most often; the lowest of equals.
+fn most_often(series: &Series, ranks: usize, of: fn(&RankSample) -> f64) -> RankShare {
+    let mut times = vec![0u64; ranks];
+    for sample in &series.samples {
+        let mut largest = 0;
+        for rank in 1..sample.len() {
+            if of(&sample[rank]) > of(&sample[largest]) {
+                largest = rank;
+            }
+        }
+        times[largest] += 1;
+    }
+    let rank = (0..ranks)
+        .rev()
+        .max_by_key(|rank| times[*rank])
+        .unwrap_or(0);
+    RankShare {
+        rank: rank as u32,
+        share: times[rank] as f64 / series.samples.len() as f64,
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::plan::{BurstRequest, allreduce_burst, load_model};
+    use crate::result::{Mode, Placement};
+
+    /// `times[i][rank]` in µs; rank r arrives r µs after rank 0.
+    pub(crate) fn series(times: &[Vec<f64>]) -> Series {
+        let sample = |times: &Vec<f64>| {
+            times
+                .iter()
+                .enumerate()
+                .map(|(rank, us)| RankSample {
+                    device_us: *us,
+                    host_us: us + 5.0,
+                    issue_us: us / 2.0,
+                    arrival_ns: 1_000_000 + 1000 * rank as u64,
+                })
+                .collect()
+        };
+        Series {
+            mode: Mode::Eager,
+            placement: Placement::OutOfPlace,
+            samples: times.iter().map(sample).collect(),
+        }
+    }
+
+    fn measure(times: &[Vec<f64>]) -> Option<Measurement> {
+        let request = BurstRequest {
+            batch: 1,
+            ..BurstRequest::default()
+        };
+        let plan = allreduce_burst(&load_model("kimi-k2.5").unwrap(), &request).unwrap();
+        let figures = Figures {
+            plan: &plan,
+            buffers: Buffers::Warm,
+            precision_asked: 0.02,
+            shared_gpu: false,
+            one_host: true,
+            warmup: 5,
+            stopped_by: StoppedBy::Precision,
+            conditions: &ExecutorConditions {
+                clock: "cuda-events",
+                buffer_slots: 122,
+                gate: None,
+                nccl_choice: Some("Ring/LL, 1 channel".to_string()),
+                issue_is_separate: true,
+            },
+            verification: &Verification {
+                elements: 10,
+                wrong: 0,
+                first_wrong: None,
+            },
+        };
+        measurement(&series(times), &figures)
+    }
+
+    #[test]
+    fn the_campaigns_figures_come_out_as_it_stated_them() {
+        // 6.81 ms a burst are 55.8 µs an op; algbw 14,336 B / 55.8 µs, busbw 1.75 times that.
+        let mut times = vec![vec![6000.0; 8]; 10];
+        for sample in &mut times {
+            sample[5] = 6810.0;
+        }
+        let measurement = measure(&times).unwrap();
+        assert_eq!(measurement.burst_us.median, 6810.0);
+        assert!((measurement.per_op_us.median - 55.82).abs() < 0.01);
+        assert!((measurement.algbw_gb_per_s - 0.2568).abs() < 1e-4);
+        assert!((measurement.busbw_gb_per_s - 0.4494).abs() < 1e-4);
+        assert_eq!(
+            measurement.slowest_rank,
+            RankShare {
+                rank: 5,
+                share: 1.0
+            }
+        );
+        assert_eq!(measurement.last_to_arrive.unwrap().rank, 7);
+        assert_eq!(measurement.arrival_spread_us.unwrap().median, 7.0);
+        assert_eq!(measurement.per_rank_us[4], 6000.0);
+        assert!((measurement.issue_per_op_us.unwrap().median - 6810.0 / 2.0 / 122.0).abs() < 1e-9);
+        assert_eq!(measurement.conditions.precision_reached, Some(0.0));
+    }
+
+    #[test]
+    fn a_samples_value_is_its_slowest_rank_never_a_mean() {
+        let measurement = measure(&[vec![1.0, 9.0], vec![8.0, 2.0], vec![7.0, 7.0]]).unwrap();
+        assert_eq!(measurement.burst_us.max, 9.0);
+        assert_eq!(measurement.burst_us.min, 7.0);
+        assert_eq!(measurement.burst_us.median, 8.0);
+        assert_eq!(measurement.conditions.precision_reached, None, "3 samples");
+    }
+
+    #[test]
+    fn no_samples_no_figures() {
+        assert!(measure(&[]).is_none());
+    }
+}

@@ -1,0 +1,92 @@
+//! The files of a run.
+
+use super::markdown::markdown;
+use super::plot::BurstPlot;
+use super::samples::write_samples;
+use crate::error::{Error, Result};
+use crate::result::{RunResult, Series};
+
+/// Makes one file of a run.
+pub trait Exporter {
+    /// Name of the file.
+    fn file_name(&self) -> &'static str;
+    /// Its contents.
+    ///
+    /// # Errors
+    /// Exit code 1 when the run cannot be shown in this form.
+    fn export(&self, run: &RunResult, series: &[Series]) -> Result<Vec<u8>>;
+}
+
+/// Every file of a run, the most precious first: a run that is being killed may not get further.
+pub fn exporters() -> Vec<Box<dyn Exporter>> {
+    vec![
+        Box::new(Json),
+        Box::new(Csv),
+        Box::new(Markdown),
+        Box::new(Svg),
+        Box::new(Png),
+    ]
+}
+
+struct Json;
+
+impl Exporter for Json {
+    fn file_name(&self) -> &'static str {
+        "result.json"
+    }
+    fn export(&self, run: &RunResult, _: &[Series]) -> Result<Vec<u8>> {
+        let mut text = serde_json::to_vec_pretty(run)
+            .map_err(|error| Error::other(format!("cannot write the result as JSON: {error}")))?;
+        text.push(b'\n');
+        Ok(text)
+    }
+}
+
+struct Csv;
+
+impl Exporter for Csv {
+    fn file_name(&self) -> &'static str {
+        "samples.csv"
+    }
+    fn export(&self, _: &RunResult, series: &[Series]) -> Result<Vec<u8>> {
+        Ok(write_samples(series).into_bytes())
+    }
+}
+
+struct Markdown;
+
+impl Exporter for Markdown {
+    fn file_name(&self) -> &'static str {
+        "report.md"
+    }
+    fn export(&self, run: &RunResult, _: &[Series]) -> Result<Vec<u8>> {
+        Ok(markdown(run).into_bytes())
+    }
+}
+
+struct Svg;
+
+impl Exporter for Svg {
+    fn file_name(&self) -> &'static str {
+        "burst.svg"
+    }
+    fn export(&self, run: &RunResult, series: &[Series]) -> Result<Vec<u8>> {
+        BurstPlot { run, series }
+            .svg()
+            .map(String::into_bytes)
+            .map_err(|error| Error::other(format!("cannot draw the plot: {error}")))
+    }
+}
+
+struct Png;
+
+impl Exporter for Png {
+    fn file_name(&self) -> &'static str {
+        "burst.png"
+    }
+    fn export(&self, run: &RunResult, series: &[Series]) -> Result<Vec<u8>> {
+        BurstPlot { run, series }
+            .png()
+            .map_err(|error| Error::other(format!("cannot draw the plot: {error}")))
+    }
+}

@@ -1,0 +1,202 @@
+//! The folder of a run's files. Each file is written beside its place and renamed, so that no
+//! reader ever sees half of one.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+/// Written and removed again when the folder is made: a full disk is found before measuring.
+const PROBE_BYTES: usize = 256 * 1024;
+
+/// The files of a run that must not be there yet.
+const RESULT_FILE: &str = "result.json";
+
+/// A folder that can be written to.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct OutputFolder {
+    path: PathBuf,
+    /// Whether this run made it, and may remove it again when nothing came of it.
+    made: bool,
+}
+
+impl OutputFolder {
+    /// Makes sure of the folder: `asked`, or `out/<time>-<command>` below the working folder.
+    ///
+    /// # Errors
+    /// Exit code 2 when it already holds a result, 3 when it cannot be written to or is full.
+    pub fn create(asked: Option<&Path>, utc: &str, command: &str) -> Result<OutputFolder> {
+        let path = match asked {
+            Some(path) => path.to_path_buf(),
+            None => free_name(&Path::new("out").join(format!("{utc}-{command}"))),
+        };
+        let refuse = |error: io::Error| {
+            Error::environment(format!(
+                "cannot write to the output folder {}: {}",
+                path.display(),
+                reason(&error)
+            ))
+            .try_this("--out DIR with a folder that can be written to and has room")
+        };
+        if fs::symlink_metadata(path.join(RESULT_FILE)).is_ok() {
+            return Err(Error::usage(format!(
+                "the output folder {} already holds a result",
+                path.display()
+            ))
+            .try_this("--out with another folder; without --out every run gets its own"));
+        }
+        let made = !path.exists();
+        fs::create_dir_all(&path).map_err(refuse)?;
+        let folder = OutputFolder {
+            path: path.clone(),
+            made,
+        };
+        if let Err(error) = folder
+            .write("probe", &vec![0u8; PROBE_BYTES])
+            .and_then(|()| fs::remove_file(path.join("probe")))
+        {
+            folder.remove_if_empty();
+            return Err(refuse(error));
+        }
+        Ok(folder)
+    }
+
+    /// A folder that is there already, to write files of its run again.
+    pub fn existing(path: &Path) -> OutputFolder {
+        OutputFolder {
+            path: path.to_path_buf(),
+            made: false,
+        }
+    }
+
+    /// The folder's path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes a file whole or not at all.
+    ///
+    /// # Errors
+    /// The system's error; nothing is left of the file then.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let temporary = self
+            .path
+            .join(format!(".{name}.{}.tmp", std::process::id()));
+        let written = create_new(&temporary).and_then(|mut file| {
+            file.write_all(bytes)?;
+            file.sync_all()
+        });
+        let done = written.and_then(|()| fs::rename(&temporary, self.path.join(name)));
+        if done.is_err() {
+            let _ = fs::remove_file(&temporary);
+        }
+        done
+    }
+
+    /// Removes the folder again if this run made it and put nothing into it.
+    pub fn remove_if_empty(&self) {
+        if self.made {
+            let _ = fs::remove_dir(&self.path);
+        }
+    }
+}
+
+/// Never follows a link: the name must not exist.
+fn create_new(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).open(path)
+}
+
+fn free_name(wanted: &Path) -> PathBuf {
+    let mut path = wanted.to_path_buf();
+    let mut number = 2;
+    while path.exists() {
+        path.set_file_name(format!(
+            "{}-{number}",
+            wanted.file_name().unwrap_or_default().to_string_lossy()
+        ));
+        number += 1;
+    }
+    path
+}
+
+/// The system's words without its number.
+fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.split_once(" (os error") {
+        Some((words, _)) => words.to_string(),
+        None => text,
+    }
+}
+
+/// An error of writing results, as the user reads it.
+pub(crate) fn write_error(folder: &Path, name: &str, error: &io::Error) -> Error {
+    Error::environment(format!(
+        "cannot write {}: {}",
+        folder.join(name).display(),
+        reason(error)
+    ))
+    .try_this("make room there, or --out DIR with another folder, and run again")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scratch(name: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("commbench-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        path
+    }
+
+    #[test]
+    fn a_second_run_does_not_overwrite_the_first() {
+        let path = scratch("folder-twice");
+        let folder = OutputFolder::create(Some(&path), "", "").unwrap();
+        folder.write("result.json", b"{}").unwrap();
+        let error = OutputFolder::create(Some(&path), "", "").unwrap_err();
+        assert!(error.what.contains("already holds a result"));
+        fs::remove_dir_all(&path).unwrap();
+    }
+
+    #[test]
+    fn an_unused_folder_goes_again_but_never_the_users_own() {
+        let path = scratch("folder-unused");
+        OutputFolder::create(Some(&path), "", "")
+            .unwrap()
+            .remove_if_empty();
+        assert!(!path.exists());
+        fs::create_dir(&path).unwrap();
+        OutputFolder::create(Some(&path), "", "")
+            .unwrap()
+            .remove_if_empty();
+        assert!(path.exists());
+        fs::remove_dir_all(&path).unwrap();
+    }
+
+    #[test]
+    fn a_file_in_the_way_is_exit_code_3_with_the_path() {
+        let path = scratch("folder-file");
+        fs::write(&path, "").unwrap();
+        let error = OutputFolder::create(Some(&path.join("below")), "", "").unwrap_err();
+        assert_eq!(error.exit, crate::error::Exit::Environment);
+        assert!(error.what.contains("folder-file"), "{}", error.what);
+        fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn links_are_replaced_not_followed() {
+        let path = scratch("folder-link");
+        let outside = scratch("folder-link-outside");
+        fs::write(&outside, "keep").unwrap();
+        let folder = OutputFolder::create(Some(&path), "", "").unwrap();
+        std::os::unix::fs::symlink(&outside, path.join("report.md")).unwrap();
+        folder.write("report.md", b"new").unwrap();
+        assert_eq!(fs::read_to_string(&outside).unwrap(), "keep");
+        assert_eq!(fs::read_to_string(path.join("report.md")).unwrap(), "new");
+        fs::remove_dir_all(&path).unwrap();
+        fs::remove_file(&outside).unwrap();
+    }
+}

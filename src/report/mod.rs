@@ -1,0 +1,17 @@
+//! Turns samples into figures, and figures into tables, plots and files. Knows neither MPI nor
+//! CUDA.
+
+mod assemble;
+mod exporters;
+mod folder;
+mod markdown;
+pub mod plot;
+mod samples;
+mod table;
+
+pub use assemble::{Figures, measurement};
+pub use exporters::{Exporter, exporters};
+pub use folder::OutputFolder;
+pub(crate) use folder::write_error;
+pub use samples::read_samples;
+pub use table::{notices, terminal_report};

@@ -1,0 +1,315 @@
+//! The table of a run, and what stands around it on a terminal.
+
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{CellAlignment, ContentArrangement, Table};
+
+use crate::result::{Backend, Measurement, RankShare, RunResult, Status};
+use crate::stats::Summary;
+use crate::units::{format_bytes, group_thousands, significant};
+
+/// Below this, a 99th percentile rests on one or two samples.
+const SAMPLES_FOR_P99: u64 = 100;
+
+/// What a reader must know before any figure. Each is one sentence.
+pub fn notices(run: &RunResult) -> Vec<String> {
+    let mut notices = Vec::new();
+    match run.backend {
+        Backend::MpiHost => notices.push(
+            "HOST MEMORY: MPI moved this data between processes on the processor. These are not GPU figures."
+                .to_string(),
+        ),
+        Backend::Predicted => {
+            notices.push("PREDICTED: computed from a model, not measured.".to_string());
+        }
+        Backend::Nccl => {}
+    }
+    if run.results.iter().any(|one| one.conditions.shared_gpu) {
+        notices.push(
+            "SHARED GPU: several ranks ran on one GPU. These figures say nothing about a real box."
+                .to_string(),
+        );
+    }
+    if let Some(failure) = &run.failure {
+        notices.push(format!("INCOMPLETE: {}.", failure.text));
+    }
+    for one in run.results.iter().filter(|one| !one.verified) {
+        notices.push(match &one.verification.first_wrong {
+            Some(wrong) => format!(
+                "WRONG DATA in {}: {} of {} elements; first on rank {}, op {}, element {}: got {}, expected {}. Do not use these times.",
+                one.label,
+                group_thousands(one.verification.wrong),
+                group_thousands(one.verification.elements),
+                wrong.rank,
+                wrong.op,
+                wrong.element,
+                wrong.got,
+                wrong.expected
+            ),
+            None => format!("NOT VERIFIED: the data of {} was not checked.", one.label),
+        });
+    }
+    notices
+}
+
+/// Column titles of [`rows`].
+pub(super) const COLUMNS: [&str; 11] = [
+    "mode",
+    "burst ms [95 % CI]",
+    "per op µs [95 % CI]",
+    "algbw GB/s",
+    "busbw GB/s",
+    "p99 ms",
+    "slowest rank",
+    "arrival spread µs",
+    "issue µs/op",
+    "samples",
+    "data",
+];
+
+/// One row a measurement, as text.
+pub(super) fn rows(run: &RunResult) -> Vec<Vec<String>> {
+    let placements_differ = run
+        .results
+        .windows(2)
+        .any(|pair| pair[0].placement != pair[1].placement);
+    run.results
+        .iter()
+        .map(|one| row(one, placements_differ))
+        .collect()
+}
+
+fn row(one: &Measurement, with_placement: bool) -> Vec<String> {
+    let name = if with_placement {
+        one.label.clone()
+    } else {
+        one.mode.name().to_string()
+    };
+    let p99 = significant(one.burst_us.p99 / 1e3);
+    vec![
+        name,
+        with_interval(&one.burst_us.scaled(1e-3)),
+        with_interval(&one.per_op_us),
+        significant(one.algbw_gb_per_s),
+        significant(one.busbw_gb_per_s),
+        if one.burst_us.n < SAMPLES_FOR_P99 {
+            format!("{p99}*")
+        } else {
+            p99
+        },
+        share(&one.slowest_rank),
+        median_or_dash(one.arrival_spread_us.as_ref()),
+        median_or_dash(one.issue_per_op_us.as_ref()),
+        format!("{}, {}", one.burst_us.n, one.conditions.stopped_by.name()),
+        if one.verified { "ok" } else { "WRONG" }.to_string(),
+    ]
+}
+
+fn with_interval(summary: &Summary) -> String {
+    match summary.ci95 {
+        Some([lo, hi]) => {
+            let median = significant(summary.median);
+            // The interval with the digits of its median, so that it does not read as a point.
+            let digits = median.split_once('.').map_or(0, |(_, after)| after.len());
+            format!("{median} [{lo:.digits$}, {hi:.digits$}]")
+        }
+        None => format!(
+            "{} [n = {}: no interval]",
+            significant(summary.median),
+            summary.n
+        ),
+    }
+}
+
+fn share(share: &RankShare) -> String {
+    format!("{} ({:.0} %)", share.rank, share.share * 100.0)
+}
+
+fn median_or_dash(summary: Option<&Summary>) -> String {
+    summary.map_or("–".to_string(), |summary| significant(summary.median))
+}
+
+/// What the columns mean, for under the table.
+pub(super) fn footnotes(run: &RunResult) -> Vec<String> {
+    let mut notes = Vec::new();
+    let Some(first) = run.results.first() else {
+        return notes;
+    };
+    notes.push(format!(
+        "A sample is one replay of all {} ops; its time is the slowest rank's ({}).",
+        first.plan.ops,
+        match first.conditions.clock.as_str() {
+            "cuda-events" => "CUDA events around the plan",
+            _ => "host clock",
+        }
+    ));
+    notes.push(format!(
+        "Slowest rank: the one with the longest time most often, and in how many samples; chance alone gives {:.0} %.",
+        100.0 / f64::from(run.ranks.max(1))
+    ));
+    if run
+        .results
+        .iter()
+        .any(|one| one.burst_us.n < SAMPLES_FOR_P99)
+    {
+        notes.push(format!(
+            "* p99 of fewer than {SAMPLES_FOR_P99} samples rests on the largest one or two."
+        ));
+    }
+    notes
+}
+
+/// The conditions in words, one line each.
+pub(super) fn conditions(run: &RunResult) -> Vec<String> {
+    let mut lines = Vec::new();
+    let Some(first) = run.results.first() else {
+        return lines;
+    };
+    let mut setting = format!(
+        "{}, {} buffers ({} of {}), {} warm-up replays",
+        first.placement.name(),
+        match first.conditions.buffers {
+            crate::result::Buffers::Warm => "warm",
+            crate::result::Buffers::Cold => "cold",
+        },
+        first.conditions.buffer_slots,
+        format_bytes(first.plan.bytes),
+        first.conditions.warmup
+    );
+    if run
+        .results
+        .iter()
+        .any(|one| one.placement != first.placement)
+    {
+        setting = setting.replacen(first.placement.name(), "in place and out of place", 1);
+    }
+    lines.push(setting);
+    if let Some(version) = &run.machine.nccl_version {
+        let mut choices: Vec<(String, Vec<&str>)> = Vec::new();
+        for one in &run.results {
+            let choice = one
+                .conditions
+                .nccl_choice
+                .clone()
+                .unwrap_or_else(|| "choice not reported".to_string());
+            match choices.iter_mut().find(|(known, _)| *known == choice) {
+                Some((_, labels)) => labels.push(&one.label),
+                None => choices.push((choice, vec![&one.label])),
+            }
+        }
+        let said = if choices.len() == 1 {
+            choices[0].0.clone()
+        } else {
+            let each = choices
+                .iter()
+                .map(|(choice, labels)| format!("{choice} ({})", labels.join(", ")));
+            each.collect::<Vec<_>>().join("; ")
+        };
+        lines.push(format!("NCCL {version} chose {said}"));
+    }
+    if !run.machine.transports.is_empty() {
+        lines.push(format!("transports: {}", run.machine.transports.join(", ")));
+    }
+    lines.push(machine_line(run));
+    lines
+}
+
+fn machine_line(run: &RunResult) -> String {
+    let mut words = Vec::new();
+    let mut gpus: Vec<(&str, usize)> = Vec::new();
+    let mut seen: Vec<&str> = Vec::new();
+    for gpu in &run.machine.gpus {
+        if seen.contains(&gpu.uuid.as_str()) {
+            continue;
+        }
+        seen.push(&gpu.uuid);
+        match gpus.iter_mut().find(|(name, _)| *name == gpu.name) {
+            Some((_, count)) => *count += 1,
+            None => gpus.push((&gpu.name, 1)),
+        }
+    }
+    for (name, count) in gpus {
+        words.push(format!("{count} × {name}"));
+    }
+    if let Some(driver) = &run.machine.driver {
+        words.push(format!("driver {driver}"));
+    }
+    if let Some(cuda) = &run.machine.cuda {
+        words.push(format!("CUDA {cuda}"));
+    }
+    for host in &run.machine.hosts {
+        words.push(format!(
+            "{} ({}, {} CPUs)",
+            host.name, host.cpu, host.logical_cpus
+        ));
+    }
+    words.join(", ")
+}
+
+/// Everything a user sees of a run on a terminal. `colour` allows escape sequences.
+pub fn terminal_report(run: &RunResult, folder: &str, files: &[&str], colour: bool) -> String {
+    let bold = |text: &str| paint(text, "1", colour);
+    let loud = |text: &str| paint(text, "1;33", colour);
+    let mut out = String::new();
+    if let Some(first) = run.results.first() {
+        out.push_str(&bold(&format!(
+            "{} {}s of {} {}, {} ranks",
+            group_thousands(first.plan.ops),
+            first.plan.kind.words(),
+            format_bytes(first.plan.bytes),
+            first.plan.dtype,
+            run.ranks
+        )));
+        out.push_str(&format!("\n  {}\n", first.plan.origin));
+    }
+    for notice in notices(run) {
+        out.push_str(&format!("  {}\n", loud(&notice)));
+    }
+    if run.results.is_empty() {
+        out.push_str("  nothing was measured\n");
+    } else {
+        let mut table = Table::new();
+        table
+            .load_style(UTF8_HORIZONTAL_ONLY)
+            .set_content_arrangement(ContentArrangement::Disabled)
+            .set_header(COLUMNS);
+        for row in rows(run) {
+            table.add_row(row);
+        }
+        for (index, column) in table.column_iter_mut().enumerate() {
+            if index > 0 {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        out.push_str(&format!("{table}\n"));
+        for line in footnotes(run) {
+            out.push_str(&format!("  {line}\n"));
+        }
+        for line in conditions(run) {
+            out.push_str(&format!("  {line}\n"));
+        }
+    }
+    for warning in &run.warnings {
+        out.push_str(&format!("  {}\n", loud(&format!("note: {}", warning.text))));
+        if let Some(remedy) = &warning.remedy {
+            out.push_str(&format!("    try: {remedy}\n"));
+        }
+    }
+    if run.status == Status::Complete {
+        out.push_str(&format!("  took {:.1} s", run.command.wall_s));
+    } else {
+        out.push_str("  not complete");
+    }
+    if !files.is_empty() {
+        out.push_str(&format!("; files in {folder}: {}", files.join(", ")));
+    }
+    out.push('\n');
+    out
+}
+
+fn paint(text: &str, code: &str, colour: bool) -> String {
+    if colour {
+        format!("\x1b[{code}m{text}\x1b[0m")
+    } else {
+        text.to_string()
+    }
+}
