@@ -12,6 +12,7 @@ pub mod executor;
 pub mod faults;
 pub mod flight;
 pub mod gpu;
+pub mod measure;
 pub mod plan;
 pub mod process;
 pub mod report;

@@ -1,0 +1,18 @@
+//! Takes samples until they say enough, and ends the job when they cannot be taken.
+
+mod judge;
+mod progress;
+mod sampling;
+mod session;
+mod state;
+mod stopping;
+mod verify;
+mod watchdog;
+
+pub use progress::{Progress, Silent, TerminalProgress};
+
+pub use sampling::sample_all;
+pub use session::Session;
+pub use state::{RunState, SeriesState, SharedState};
+pub use stopping::Settings;
+pub use watchdog::{Peer, Rescue, Watchdog};
