@@ -5,7 +5,9 @@
 
 #![deny(unsafe_code)]
 
+pub mod cli;
 pub mod clock;
+pub mod commands;
 pub mod error;
 pub mod executor;
 #[cfg(feature = "fault-injection")]
@@ -18,6 +20,7 @@ pub mod process;
 pub mod report;
 pub mod result;
 pub mod stats;
+pub mod supervisor;
 pub mod topology;
 pub mod units;
 pub mod world;

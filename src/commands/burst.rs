@@ -1,0 +1,300 @@
+//! `allreduce-burst`: the all-reduces of one decode step, replayed as a burst.
+
+use std::time::Instant;
+
+use super::environment::{relevant_variables, share_gpu_variables};
+use super::machine::{all_transports, machine};
+use super::run::{RunFrame, exit_code, save};
+use crate::cli::{BackendArg, BurstArgs};
+use crate::clock::utc_now;
+use crate::error::{Error, Result};
+use crate::executor::Variant;
+use crate::executor::choose::{Ready, Request, Wanted, make_ready};
+use crate::flight::{FlightRecorder, Phase};
+use crate::measure::{
+    Progress, Session, Settings, SharedState, Silent, TerminalProgress, sample_all,
+};
+use crate::plan::{self, BurstRequest, ModelFacts, Plan, load_model};
+use crate::report::{OutputFolder, terminal_report};
+use crate::result::{Backend, CommandInfo, Failure, Mode, RunResult, SCHEMA, Status, Warning};
+use crate::supervisor::{Terminals, Worker, supervise};
+use crate::world::LaunchSite;
+
+const NAME: &str = "allreduce-burst";
+
+/// Runs the command on this rank and returns its exit code. What the user reads is printed, by
+/// rank 0 alone.
+///
+/// # Errors
+/// The same error on every rank, for rank 0 to print.
+pub fn allreduce_burst(args: &BurstArgs) -> Result<i32> {
+    let started = Instant::now();
+    let model = load_model(&args.plan.model)?;
+    let plan = plan::allreduce_burst(
+        &model,
+        &BurstRequest {
+            ops: args.plan.ops,
+            bytes: args.plan.bytes,
+            dtype: args.plan.dtype,
+            batch: args.plan.batch,
+        },
+    )?;
+    if cfg!(not(feature = "mpi")) {
+        return Err(
+            Error::environment("this commbench was built without MPI and has no ranks")
+                .try_this("cargo build --release, with the default features"),
+        );
+    }
+    let launched = LaunchSite::from_environment();
+    match launched {
+        Some(site) if site.size > 1 => match Worker::from_supervisor()? {
+            None => supervise(site, &worker_variables(args, site.rank)),
+            Some(worker) => on_this_rank(args, &model, &plan, worker, started),
+        },
+        _ => Err(Error::usage("1 rank alone: an all-reduce needs at least 2")
+            .try_this(format!("mpirun -np 8 commbench {NAME}"))),
+    }
+}
+
+fn worker_variables(args: &BurstArgs, rank: u32) -> Vec<(&'static str, String)> {
+    let mut variables = Vec::new();
+    if args.machine.share_gpu {
+        variables.extend(share_gpu_variables(rank));
+    }
+    #[cfg(feature = "mpi")]
+    variables.extend(
+        crate::executor::nccl::PLUGIN_VARIABLES
+            .iter()
+            .filter(|(name, _)| std::env::var_os(name).is_none())
+            .map(|(name, value)| (*name, value.to_string())),
+    );
+    variables
+}
+
+fn on_this_rank(
+    args: &BurstArgs,
+    model: &ModelFacts,
+    plan: &Plan,
+    worker: Worker,
+    started: Instant,
+) -> Result<i32> {
+    let terminals = worker.terminals;
+    let session = Session::open(worker.recorder, args.sampling.timeout)?;
+    let outcome = measure(args, model, plan, &session, terminals, started);
+    if let Err(error) = &outcome {
+        session.watchdog.disarm();
+        if session.world.is_root() {
+            eprintln!("{}", error.to_terminal());
+        }
+    }
+    session.recorder.enter(Phase::Finished, 0);
+    // Printed once, here: the caller prints nothing more for a rank of a job.
+    Ok(outcome.unwrap_or_else(|error| error.exit.code()))
+}
+
+fn measure(
+    args: &BurstArgs,
+    model: &ModelFacts,
+    plan: &Plan,
+    session: &Session,
+    terminals: Terminals,
+    started: Instant,
+) -> Result<i32> {
+    let world = &session.world;
+    let recorder: &'static FlightRecorder = session.recorder;
+    let settings = Settings {
+        precision: args.sampling.precision,
+        budget: args.sampling.budget,
+        warmup: args.sampling.warmup,
+        max_samples: args.sampling.max_samples as usize,
+    };
+    let asked = asked_variants(args);
+    let request = Request {
+        wanted: match args.machine.backend {
+            BackendArg::Auto => Wanted::Auto,
+            BackendArg::Nccl => Wanted::Nccl,
+            BackendArg::Host => Wanted::Host,
+        },
+        devices: args.machine.devices.clone(),
+        share_gpu: args.machine.share_gpu,
+        nccl_library: args.machine.nccl_lib.clone(),
+        buffers: args.replay.buffers(),
+        variants: asked.clone(),
+    };
+    let ready = make_ready(world, recorder, plan, &request)?;
+    let (variants, mut warnings) = possible_variants(args, &asked, &ready)?;
+    session.watchdog.set_lifeline(ready.executor.lifeline());
+    let labels = variants.iter().map(|variant| variant.label()).collect();
+    session.watchdog.describe(labels, plan.ops.len() as u64);
+
+    let machine = machine(world, &ready.hardware)?;
+    warnings.extend(crowding(&ready, &machine.hosts));
+    let (started_at, folder_time) = utc_now();
+    let made = match world.is_root() {
+        true => OutputFolder::create(args.output.out.as_deref(), &folder_time, NAME).map(Some),
+        false => Ok(None),
+    };
+    let folder: OutputFolder = world.broadcast(world.agree(made)?.as_ref())?;
+
+    let state = SharedState::new(&variants, settings.warmup);
+    let mut frame = RunFrame {
+        skeleton: RunResult {
+            schema: SCHEMA.to_string(),
+            status: Status::Partial,
+            command: CommandInfo {
+                name: NAME.to_string(),
+                argv: std::iter::once("commbench".to_string())
+                    .chain(std::env::args().skip(1))
+                    .collect(),
+                version: env!("CARGO_PKG_VERSION").to_string(),
+                started_at,
+                wall_s: 0.0,
+                environment: relevant_variables(),
+            },
+            machine,
+            backend: ready.backend,
+            ranks: world.size(),
+            model: Some(model.clone()),
+            results: Vec::new(),
+            verdict: None,
+            warnings,
+            failure: None,
+        },
+        plan: plan.clone(),
+        settings,
+        buffers: args.replay.buffers(),
+        shared_gpu: ready.shared_gpu,
+        one_host: session.one_host,
+        started,
+    };
+    let rescue = {
+        let (frame, state, folder) = (frame.clone(), state.clone(), folder.clone());
+        move |failure: &Failure, peers: &[_]| frame.rescue(&state, &folder, failure, peers)
+    };
+    session.watchdog.set_rescue(Box::new(rescue));
+
+    if world.is_root() && ready.backend == Backend::MpiHost {
+        eprintln!("{}", HOST_NOTICE);
+    }
+    let mut progress: Box<dyn Progress> = match world.is_root() && terminals.err {
+        true => Box::new(TerminalProgress::new()),
+        false => Box::new(Silent),
+    };
+    let mut executor = ready.executor;
+    sample_all(
+        world,
+        recorder,
+        executor.as_mut(),
+        &settings,
+        &state,
+        progress.as_mut(),
+    )?;
+
+    frame.skeleton.machine.transports = all_transports(world, &executor.transports())?;
+    session.watchdog.set_lifeline(None);
+    world.agree(executor.close())?;
+    recorder.enter(Phase::Writing, 0);
+    let written = match world.is_root() {
+        true => write_and_show(args, &frame, &state, &folder, terminals).map(Some),
+        false => Ok(None),
+    };
+    let code = world.agree(written)?;
+    world.broadcast(code.as_ref())
+}
+
+const HOST_NOTICE: &str = "\
+commbench: no GPU in use: measuring HOST MEMORY with MPI instead. These will not be GPU figures.";
+
+fn write_and_show(
+    args: &BurstArgs,
+    frame: &RunFrame,
+    state: &SharedState,
+    folder: &OutputFolder,
+    terminals: Terminals,
+) -> Result<i32> {
+    let (run, series) = frame.result(state, None);
+    let written = save(folder, &run, &series);
+    let files: &[&str] = written.as_ref().map_or(&[], |files| files);
+    if args.output.json.is_some() {
+        println!("{}", serde_json::to_string_pretty(&run).unwrap_or_default());
+    } else {
+        let colour = terminals.out && std::env::var_os("NO_COLOR").is_none();
+        print!(
+            "{}",
+            terminal_report(&run, &folder.path().display().to_string(), files, colour)
+        );
+    }
+    written.map(|_| exit_code(&run))
+}
+
+/// Every variant asked for: all modes where none was named.
+fn asked_variants(args: &BurstArgs) -> Vec<Variant> {
+    let modes = match args.replay.modes() {
+        modes if modes.is_empty() => Mode::ALL.to_vec(),
+        modes => modes,
+    };
+    let of = |mode: Mode| {
+        args.replay
+            .placements()
+            .into_iter()
+            .map(move |placement| Variant { mode, placement })
+    };
+    modes.into_iter().flat_map(of).collect()
+}
+
+/// The variants that this executor has. One that the user named and that it lacks is an error;
+/// one of the defaults is left out with a note.
+fn possible_variants(
+    args: &BurstArgs,
+    asked: &[Variant],
+    ready: &Ready<'_>,
+) -> Result<(Vec<Variant>, Vec<Warning>)> {
+    let mut possible = Vec::new();
+    let mut warnings = Vec::new();
+    let mut last_reason = None;
+    for variant in asked {
+        let Some(why) = ready.executor.why_not(*variant) else {
+            possible.push(*variant);
+            continue;
+        };
+        if !args.replay.mode.is_empty() {
+            return Err(
+                Error::usage(format!("--mode {}: {why}", variant.mode.name()))
+                    .try_this("leave --mode out to measure all that this machine has"),
+            );
+        }
+        warnings.push(Warning {
+            code: "mode-waived".to_string(),
+            text: format!("{} was not measured: {why}", variant.label()),
+            remedy: None,
+        });
+        last_reason = Some((variant.label(), why));
+    }
+    match (possible.is_empty(), last_reason) {
+        (true, Some((label, why))) => {
+            Err(Error::usage(format!("{label}: {why}"))
+                .try_this("--placement out, or --mode eager"))
+        }
+        _ => Ok((possible, warnings)),
+    }
+}
+
+/// On host memory ranks need processors of their own, or times hold the wait for one.
+fn crowding(ready: &Ready<'_>, hosts: &[crate::result::Host]) -> Vec<Warning> {
+    let crowded = |host: &&crate::result::Host| host.ranks.len() > host.logical_cpus as usize;
+    hosts
+        .iter()
+        .filter(crowded)
+        .filter(|_| ready.backend == Backend::MpiHost)
+        .map(|host| Warning {
+            code: "ranks-share-processors".to_string(),
+            text: format!(
+                "{} ranks share {} processors on {}: times hold waiting for a processor",
+                host.ranks.len(),
+                host.logical_cpus,
+                host.name
+            ),
+            remedy: None,
+        })
+        .collect()
+}

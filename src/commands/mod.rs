@@ -1,0 +1,38 @@
+//! One file a subcommand. Each reads like the README's description of it.
+
+mod burst;
+mod environment;
+mod machine;
+mod report;
+mod run;
+
+pub use burst::allreduce_burst;
+pub use report::report;
+
+use crate::plan::{load_model, preset_names};
+use crate::result::RunResult;
+
+/// `models`: one line a built-in model.
+pub fn models() -> String {
+    let line = |name: &str| match load_model(name) {
+        Ok(facts) => format!(
+            "{:<16} {} layers ({} MoE), hidden {}, {} experts, {} a token\n",
+            facts.name,
+            facts.layers,
+            facts.moe_layers,
+            facts.hidden_size,
+            facts.routed_experts,
+            facts.experts_per_token
+        ),
+        Err(error) => format!("{name}: {error}\n"),
+    };
+    preset_names().into_iter().map(line).collect()
+}
+
+/// `schema`: the JSON schema of result.json, made from the types.
+pub fn schema() -> String {
+    let schema = schemars::schema_for!(RunResult);
+    let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
+    text.push('\n');
+    text
+}

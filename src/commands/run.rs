@@ -1,0 +1,179 @@
+//! From what was measured to the result that is shown and written, whole or cut short.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use crate::error::{Error, Exit, Result};
+use crate::measure::{Peer, Settings, SharedState};
+use crate::plan::Plan;
+use crate::report::{Figures, OutputFolder, exporters, measurement, write_error};
+use crate::result::{Buffers, Failure, RunResult, Series, Status, StoppedBy, Warning};
+
+/// What does not change while a run measures.
+#[derive(Debug, Clone)]
+pub(super) struct RunFrame {
+    /// The result without its measurements.
+    pub skeleton: RunResult,
+    pub plan: Plan,
+    pub settings: Settings,
+    pub buffers: Buffers,
+    pub shared_gpu: bool,
+    pub one_host: bool,
+    pub started: Instant,
+}
+
+impl RunFrame {
+    /// The result of what `state` holds.
+    pub fn result(
+        &self,
+        state: &SharedState,
+        failure: Option<&Failure>,
+    ) -> (RunResult, Vec<Series>) {
+        let state = state.lock();
+        let mut run = self.skeleton.clone();
+        let mut all_series = Vec::new();
+        for one in &state.series {
+            let series = one.to_series();
+            let stopped_by = one.stopped_by.unwrap_or(StoppedBy::Failure);
+            let Some(conditions) = &one.conditions else {
+                continue;
+            };
+            let figures = Figures {
+                plan: &self.plan,
+                buffers: self.buffers,
+                precision_asked: self.settings.precision,
+                shared_gpu: self.shared_gpu,
+                one_host: self.one_host,
+                warmup: one.warmup,
+                stopped_by: match failure {
+                    Some(_) if one.stopped_by.is_none() => StoppedBy::Failure,
+                    _ => stopped_by,
+                },
+                conditions,
+                verification: &one.verification,
+            };
+            if let Some(measurement) = measurement(&series, &figures) {
+                run.results.push(measurement);
+                all_series.push(series);
+            }
+        }
+        run.warnings.extend(precision_warnings(&run));
+        run.failure = failure.cloned();
+        run.status = if run.results.iter().any(|one| !one.verified) {
+            Status::Failed
+        } else if failure.is_some() {
+            Status::Partial
+        } else {
+            Status::Complete
+        };
+        run.command.wall_s = self.started.elapsed().as_secs_f64();
+        (run, all_series)
+    }
+
+    /// Saves what was measured when the run is cut short, from the recorders of this host's
+    /// ranks where they hold all of it.
+    pub fn rescue(
+        &self,
+        state: &SharedState,
+        folder: &OutputFolder,
+        failure: &Failure,
+        peers: &[Peer],
+    ) -> Result<PathBuf> {
+        if peers.len() == self.skeleton.ranks as usize {
+            let mut state = state.lock();
+            for (index, one) in state.series.iter_mut().enumerate() {
+                let journals: Vec<_> = peers
+                    .iter()
+                    .map(|peer| peer.recorder.samples(index))
+                    .collect();
+                // A sample is complete when every rank has taken it.
+                let complete = journals.iter().map(Vec::len).min().unwrap_or(0);
+                one.samples = (0..complete)
+                    .map(|sample| journals.iter().map(|journal| journal[sample]).collect())
+                    .collect();
+            }
+        }
+        let (run, series) = self.result(state, Some(failure));
+        save(folder, &run, &series)?;
+        Ok(folder.path().to_path_buf())
+    }
+}
+
+/// A mode whose budget ended before its precision was reached says so.
+fn precision_warnings(run: &RunResult) -> Vec<Warning> {
+    let wide = |one: &&crate::result::Measurement| {
+        matches!(
+            one.conditions.stopped_by,
+            StoppedBy::Budget | StoppedBy::Samples
+        )
+    };
+    run.results
+        .iter()
+        .filter(wide)
+        .map(|one| {
+            let reached = one
+                .conditions
+                .precision_reached
+                .map_or("too few samples for an interval".to_string(), |reached| {
+                    format!("± {:.1} %", reached * 100.0)
+                });
+            Warning {
+                code: "precision-not-reached".to_string(),
+                text: format!(
+                    "{}: the {} ended with {reached}, {:.1} % was asked",
+                    one.label,
+                    match one.conditions.stopped_by {
+                        StoppedBy::Budget => "time budget",
+                        _ => "number of samples",
+                    },
+                    one.conditions.precision_asked * 100.0
+                ),
+                remedy: Some(
+                    "a larger --budget, or a --precision this machine can reach".to_string(),
+                ),
+            }
+        })
+        .collect()
+}
+
+/// Writes every file of the run. A file that fails does not keep the others from being written.
+///
+/// # Errors
+/// The first failure: exit code 3 when the system refuses.
+pub(super) fn save(
+    folder: &OutputFolder,
+    run: &RunResult,
+    series: &[Series],
+) -> Result<Vec<&'static str>> {
+    let mut written = Vec::new();
+    let mut first_error: Option<Error> = None;
+    for exporter in exporters() {
+        let name = exporter.file_name();
+        if series.is_empty() && !name.starts_with("result") && !name.ends_with(".md") {
+            continue;
+        }
+        let done = exporter.export(run, series).and_then(|bytes| {
+            folder
+                .write(name, &bytes)
+                .map_err(|error| write_error(folder.path(), name, &error))
+        });
+        match done {
+            Ok(()) => written.push(name),
+            Err(error) => {
+                first_error.get_or_insert(error);
+            }
+        }
+    }
+    match first_error {
+        Some(error) => Err(error),
+        None => Ok(written),
+    }
+}
+
+/// The exit code of a finished run.
+pub(super) fn exit_code(run: &RunResult) -> i32 {
+    match run.status {
+        Status::Failed => Exit::WrongData.code(),
+        _ => 0,
+    }
+}

@@ -1,0 +1,200 @@
+//! The process that the launcher starts for each rank. It starts the rank's real work as a child
+//! and waits for it, so that a rank that is killed (out of memory, a crash in a library, kill -9)
+//! leaves someone behind who knows it: the other ranks hear of it before the launcher does, and
+//! have time to save what was measured.
+//!
+//! It also is where the environment of NCCL is set up, before NCCL can read it.
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::error::{Error, Exit, Result};
+use crate::flight::{FlightRecorder, Phase};
+use crate::world::LaunchSite;
+
+/// Holds the descriptor number of the rank's flight recorder; marks the child as a worker.
+const FLIGHT_VARIABLE: &str = "COMMBENCH_FLIGHT_FD";
+
+/// Whether standard output and standard error of the launcher end on a terminal: "out", "err",
+/// both or neither.
+const TERMINALS_VARIABLE: &str = "COMMBENCH_TERMINALS";
+
+/// How long a supervisor stays after its worker's death, for the others to save. The launcher
+/// kills them all once it is gone.
+const MOURNING: Duration = Duration::from_secs(5);
+
+/// What a worker has of its supervisor.
+#[derive(Debug)]
+pub struct Worker {
+    pub recorder: FlightRecorder,
+    pub terminals: Terminals,
+}
+
+/// Which of the launcher's outputs end on a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Terminals {
+    pub out: bool,
+    pub err: bool,
+}
+
+impl Worker {
+    /// What this process got from its supervisor; `None` when it has none.
+    ///
+    /// # Errors
+    /// Exit code 3 when the recorder cannot be opened.
+    pub fn from_supervisor() -> Result<Option<Worker>> {
+        let Ok(fd) = std::env::var(FLIGHT_VARIABLE) else {
+            return Ok(None);
+        };
+        let fd: i32 = fd.parse().map_err(|_| {
+            Error::usage(format!(
+                "{FLIGHT_VARIABLE} is '{fd}': it is for commbench's own use"
+            ))
+            .try_this(format!("unset {FLIGHT_VARIABLE}"))
+        })?;
+        // The supervisor may be killed: then this rank saves and ends like an interrupted one.
+        let _ = set_parent_process_death_signal(Some(Signal::TERM));
+        let recorder = FlightRecorder::open(std::process::id(), fd)?;
+        recorder.set_pid(std::process::id());
+        let terminals = std::env::var(TERMINALS_VARIABLE).unwrap_or_default();
+        Ok(Some(Worker {
+            recorder,
+            terminals: Terminals {
+                out: terminals.contains("out"),
+                err: terminals.contains("err"),
+            },
+        }))
+    }
+}
+
+/// Runs this program again as the rank's worker and returns the exit code for the launcher.
+/// `environment` is what the worker has in addition.
+///
+/// # Errors
+/// Exit code 3 when no child can be started.
+pub fn supervise(site: LaunchSite, environment: &[(&str, String)]) -> Result<i32> {
+    let recorder = FlightRecorder::create()?;
+    let program = std::env::current_exe()
+        .map_err(|error| Error::other(format!("cannot find this program itself: {error}")))?;
+    let nccl_log = nccl_log()?;
+    let mut command = Command::new(program);
+    command
+        // What ps and pkill show, so that a person can tell worker and supervisor apart.
+        .arg0(format!("commbench:worker:{}", site.rank))
+        .args(std::env::args_os().skip(1))
+        .env(FLIGHT_VARIABLE, recorder.fd().to_string())
+        .env(TERMINALS_VARIABLE, launcher_terminals());
+    for (name, value) in environment {
+        command.env(name, value);
+    }
+    if let Some(log) = &nccl_log {
+        for (name, value) in nccl_log_variables(log) {
+            command.env(name, value);
+        }
+    }
+    let mut child = command
+        .spawn()
+        .map_err(|error| Error::environment(format!("cannot start rank {}: {error}", site.rank)))?;
+    recorder.set_pid(child.id());
+    pass_signals_on(child.id())?;
+    let status = child
+        .wait()
+        .map_err(|error| Error::other(format!("cannot wait for rank {}: {error}", site.rank)))?;
+    Ok(outcome(site, &recorder, status))
+}
+
+fn outcome(site: LaunchSite, recorder: &FlightRecorder, status: ExitStatus) -> i32 {
+    // A worker that ends with a code has said what there was to say.
+    if let Some(code) = status.code() {
+        return code;
+    }
+    let signal = status.signal().unwrap_or(0);
+    let alone = recorder.phase() == Phase::Starting;
+    recorder.died(signal);
+    if alone {
+        // The others do not watch this recorder yet.
+        let error = Error::new(
+            Exit::RankDied,
+            format!(
+                "rank {} died of signal {signal} while starting up",
+                site.rank
+            ),
+        );
+        eprintln!("{}", error.to_terminal());
+        return Exit::RankDied.code();
+    }
+    if recorder.phase() != Phase::Finished {
+        let deadline = Instant::now() + MOURNING;
+        while Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+    Exit::RankDied.code()
+}
+
+/// Passes on what asks the rank to end, for launchers that signal one process and not the group.
+fn pass_signals_on(child: u32) -> Result<()> {
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGCONT])
+        .map_err(|error| Error::other(format!("cannot handle signals: {error}")))?;
+    let Some(pid) = Pid::from_raw(child as i32) else {
+        return Ok(());
+    };
+    std::thread::spawn(move || {
+        for number in signals.forever() {
+            let signal = match number {
+                SIGTERM => Signal::TERM,
+                SIGINT => Signal::INT,
+                SIGHUP => Signal::HUP,
+                _ => Signal::CONT,
+            };
+            let _ = kill_process(pid, signal);
+        }
+    });
+    Ok(())
+}
+
+/// A nameless file for NCCL's log, unless the user has a use for that log.
+fn nccl_log() -> Result<Option<File>> {
+    if std::env::var_os("NCCL_DEBUG").is_some() || std::env::var_os("NCCL_DEBUG_FILE").is_some() {
+        return Ok(None);
+    }
+    memfd_create("commbench-nccl-log", MemfdFlags::empty())
+        .map(|file| Some(File::from(file)))
+        .map_err(|error| Error::environment(format!("no memory for NCCL's log: {error}")))
+}
+
+/// INIT holds the transports and warnings; it logs nothing while ops are issued.
+fn nccl_log_variables(log: &File) -> [(&'static str, String); 4] {
+    let fd = log.as_raw_fd();
+    [
+        ("NCCL_DEBUG", "INFO".to_string()),
+        ("NCCL_DEBUG_SUBSYS", "INIT".to_string()),
+        ("NCCL_DEBUG_FILE", format!("/proc/self/fd/{fd}")),
+        ("COMMBENCH_NCCL_LOG_FD", fd.to_string()),
+    ]
+}
+
+/// Which outputs end on a terminal, at the launcher's end. The descriptors of this process tell
+/// nothing: Open MPI gives every rank a pseudo-terminal as standard output, and a pipe as
+/// standard error.
+fn launcher_terminals() -> String {
+    let parent = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get());
+    let on_terminal = |fd: i32| {
+        std::fs::read_link(format!("/proc/{parent}/fd/{fd}"))
+            .is_ok_and(|target| target.starts_with("/dev/pts/") || target.starts_with("/dev/tty"))
+    };
+    [(1, "out"), (2, "err")]
+        .iter()
+        .filter(|(fd, _)| on_terminal(*fd))
+        .map(|(_, name)| *name)
+        .collect::<Vec<_>>()
+        .join(",")
+}

@@ -1,0 +1,208 @@
+//! Runs the binary as users do: under mpirun, in a folder of its own.
+#![allow(dead_code)] // Each test file uses a part of it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+pub const BINARY: &str = env!("CARGO_BIN_EXE_commbench");
+
+/// No run in these tests may last longer.
+const DEADLINE: Duration = Duration::from_secs(90);
+
+static NEXT: AtomicUsize = AtomicUsize::new(0);
+
+/// An empty folder of its own, removed again at the end of a test that passed.
+pub struct Scratch(pub PathBuf);
+
+impl Scratch {
+    pub fn new() -> Scratch {
+        let number = NEXT.fetch_add(1, Ordering::SeqCst);
+        let path =
+            std::env::temp_dir().join(format!("commbench-test-{}-{number}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        Scratch(path)
+    }
+
+    /// Names of the files below, sorted.
+    pub fn files(&self) -> Vec<String> {
+        files(&self.0)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+}
+
+pub fn files(folder: &Path) -> Vec<String> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if entry.path().is_dir() {
+            names.extend(
+                files(&entry.path())
+                    .iter()
+                    .map(|below| format!("{name}/{below}")),
+            );
+            if files(&entry.path()).is_empty() {
+                names.push(format!("{name}/"));
+            }
+        } else {
+            names.push(name);
+        }
+    }
+    names.sort();
+    names
+}
+
+/// What a finished job left behind.
+#[derive(Debug)]
+pub struct Output {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+    pub took: Duration,
+}
+
+impl Output {
+    /// The result as JSON from the only result.json below `folder`.
+    pub fn result(&self, folder: &Path) -> serde_json::Value {
+        let text = std::fs::read_to_string(folder.join("result.json")).unwrap_or_else(|error| {
+            panic!("no result in {}: {error}\n{self:#?}", folder.display())
+        });
+        serde_json::from_str(&text).unwrap()
+    }
+
+    #[track_caller]
+    pub fn expect_code(self, code: i32) -> Output {
+        assert_eq!(self.code, code, "{self:#?}");
+        self
+    }
+}
+
+/// `mpirun -np ranks commbench arguments`, to be run in `folder`.
+pub fn mpirun(folder: &Path, ranks: u32, arguments: &[&str]) -> Command {
+    let mut command = Command::new("mpirun");
+    command
+        .args([
+            "--oversubscribe",
+            "--bind-to",
+            "none",
+            "-np",
+            &ranks.to_string(),
+        ])
+        .arg(BINARY)
+        .args(arguments);
+    prepare(&mut command, folder);
+    command
+}
+
+/// The binary without a launcher.
+pub fn alone(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(BINARY);
+    command.args(arguments);
+    prepare(&mut command, folder);
+    command
+}
+
+pub fn prepare(command: &mut Command, folder: &Path) {
+    command
+        .current_dir(folder)
+        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+        .env_remove("NO_COLOR")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+}
+
+/// Runs to the end, which must come before the deadline of all tests.
+pub fn run(mut command: Command) -> Output {
+    finish(command.spawn().expect("mpirun is installed"))
+}
+
+/// Waits for the end of `child`.
+pub fn finish(child: Child) -> Output {
+    let begin = Instant::now();
+    let pid = child.id();
+    let (done, wait) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        if wait.recv_timeout(DEADLINE).is_err() {
+            let _ = Command::new("kill").args(["-9", &pid.to_string()]).status();
+        }
+    });
+    let output = child.wait_with_output().unwrap();
+    let _ = done.send(());
+    assert!(begin.elapsed() < DEADLINE, "the job did not end by itself");
+    use std::os::unix::process::ExitStatusExt;
+    Output {
+        code: output
+            .status
+            .code()
+            .unwrap_or_else(|| 128 + output.status.signal().unwrap_or(0)),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        took: begin.elapsed(),
+    }
+}
+
+/// Pid of the worker of `rank` among the processes that run in `folder`.
+pub fn worker_pid(folder: &Path, rank: u32) -> Option<u32> {
+    job_processes(folder)
+        .into_iter()
+        .find(|(_, name)| *name == format!("commbench:worker:{rank}"))
+        .map(|(pid, _)| pid)
+}
+
+/// Processes of commbench that run in `folder`: pid and argv[0].
+pub fn job_processes(folder: &Path) -> Vec<(u32, String)> {
+    let folder = folder.canonicalize().unwrap();
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let Some(pid) = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok())
+        else {
+            continue;
+        };
+        let here = std::fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd == folder);
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let name = line.split(|byte| *byte == 0).next().unwrap_or_default();
+        let name = String::from_utf8_lossy(name).into_owned();
+        if here && (name.contains("commbench")) {
+            found.push((pid, name));
+        }
+    }
+    found
+}
+
+/// Waits until `ready` returns something, at most 20 s.
+#[track_caller]
+pub fn wait_for<T>(what: &str, mut ready: impl FnMut() -> Option<T>) -> T {
+    let begin = Instant::now();
+    loop {
+        if let Some(value) = ready() {
+            return value;
+        }
+        assert!(
+            begin.elapsed() < Duration::from_secs(20),
+            "waited for {what}"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+pub fn signal(pid: u32, name: &str) {
+    let done = Command::new("kill")
+        .args([&format!("-{name}"), &pid.to_string()])
+        .status()
+        .unwrap();
+    assert!(done.success(), "kill -{name} {pid}");
+}
