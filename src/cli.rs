@@ -243,7 +243,7 @@ fn parse_seconds(text: &str) -> Result<Duration, String> {
     seconds_within(text, 0.01, 86_400.0)
 }
 
-/// Two seconds of it are for saving and ending, and the rest must outlast a slow moment.
+/// Three seconds of it are for saving and ending, and the rest must outlast a slow moment.
 fn parse_timeout(text: &str) -> Result<Duration, String> {
     seconds_within(text, 5.0, 86_400.0)
 }

@@ -206,8 +206,8 @@ pub struct Measurement {
     /// From the first rank's start to the last rank's start of a sample, in µs. `null` across
     /// hosts.
     pub arrival_spread_us: Option<Summary>,
-    /// Host time to issue one op, in µs: the slowest rank's time in the calls over the ops. `null`
-    /// where issuing and moving are one call.
+    /// Host time to issue one op, in µs: time in the calls over the ops, the middle rank's of each
+    /// sample. `null` where issuing and moving are one call.
     pub issue_per_op_us: Option<Summary>,
     /// Whether every element on every rank was right, before and after sampling.
     pub verified: bool,
@@ -278,7 +278,9 @@ pub struct Conditions {
     pub precision_reached: Option<f64>,
     /// Several ranks shared one GPU: says nothing about a real box.
     pub shared_gpu: bool,
-    /// Algorithm, protocol and channels, as NCCL reported them for this op.
+    /// Algorithm, protocol and channels, as NCCL reported them for these ops when they were
+    /// enqueued before the first sample; for graphs, just before the capture. `null` where NCCL
+    /// does not report them (before 2.27).
     pub nccl_choice: Option<String>,
 }
 

@@ -24,7 +24,7 @@ use crate::result::Failure;
 const LOOK: Duration = Duration::from_millis(50);
 
 /// How long NCCL is given to abort. It may never return.
-const ABORT: Duration = Duration::from_secs(1);
+const ABORT: Duration = Duration::from_millis(500);
 
 /// How long an error on one rank is held back. A peer's death shows as a network error on its
 /// neighbours first, and as a death only when the kernel has cleaned up after it.
@@ -70,7 +70,7 @@ impl Shared {
 
     /// Part of the timeout that is kept for saving and ending, so that the job is over within it.
     fn reserve(&self) -> Duration {
-        (self.timeout / 5).clamp(Duration::from_secs(2), Duration::from_secs(10))
+        (self.timeout / 4).clamp(Duration::from_secs(3), Duration::from_secs(10))
     }
 
     /// A standstill of this length counts.

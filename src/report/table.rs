@@ -190,7 +190,7 @@ pub(super) fn conditions(run: &RunResult) -> Vec<String> {
                 .conditions
                 .nccl_choice
                 .clone()
-                .unwrap_or_else(|| "choice not reported".to_string());
+                .unwrap_or_else(|| "what it does not report".to_string());
             match choices.iter_mut().find(|(known, _)| *known == choice) {
                 Some((_, labels)) => labels.push(&one.label),
                 None => choices.push((choice, vec![&one.label])),

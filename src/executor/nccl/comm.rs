@@ -50,11 +50,10 @@ pub struct Communicator {
     raw: sys::ncclComm_t,
 }
 
-/// What the watchdog may do with a communicator from its own thread.
-#[derive(Debug, Clone)]
+/// What the watchdog may do with communicators from its own thread.
+#[derive(Debug)]
 pub struct CommLifeline {
-    library: Arc<Library>,
-    raw: sys::ncclComm_t,
+    of: Vec<(Arc<Library>, sys::ncclComm_t)>,
 }
 
 // SAFETY: NCCL allows ncclCommGetAsyncError and ncclCommAbort from any thread while others use
@@ -112,14 +111,6 @@ impl Communicator {
         Ok(Communicator { library, raw })
     }
 
-    /// A handle for the watchdog.
-    pub fn lifeline(&self) -> CommLifeline {
-        CommLifeline {
-            library: Arc::clone(&self.library),
-            raw: self.raw,
-        }
-    }
-
     /// Enqueues the sum over all ranks of `count` elements at device address `send` into
     /// `receive`; equal addresses reduce in place.
     ///
@@ -171,29 +162,41 @@ impl Communicator {
     }
 }
 
+impl CommLifeline {
+    /// A handle on all of `communicators`, which must outlive its use.
+    pub fn of(communicators: &[Communicator]) -> CommLifeline {
+        let handle = |one: &Communicator| (Arc::clone(&one.library), one.raw);
+        CommLifeline {
+            of: communicators.iter().map(handle).collect(),
+        }
+    }
+}
+
 impl Lifeline for CommLifeline {
-    /// The communicator's asynchronous error in NCCL's words; `None` while it is well. Sees
-    /// errors of the network and of NCCL's own threads, not a peer that died behind P2P or SHM.
+    /// Sees errors of the network and of NCCL's own threads, not a peer that died behind P2P or
+    /// SHM.
     fn async_error(&self) -> Option<String> {
-        let mut error = sys::ncclSuccess;
-        // SAFETY: allowed from any thread while the communicator lives.
-        let result = unsafe { self.library.api.ncclCommGetAsyncError(self.raw, &mut error) };
         const IN_PROGRESS: sys::ncclResult_t = 7;
-        let fault = if result != sys::ncclSuccess {
-            result
-        } else {
-            error
-        };
-        (fault != sys::ncclSuccess && fault != IN_PROGRESS).then(|| {
-            let warning = log::last_warning().map_or(String::new(), |text| format!("; {text}"));
-            format!("{}{warning}", self.library.words(fault))
+        self.of.iter().find_map(|(library, raw)| {
+            let mut error = sys::ncclSuccess;
+            // SAFETY: allowed from any thread while the communicator lives.
+            let result = unsafe { library.api.ncclCommGetAsyncError(*raw, &mut error) };
+            let fault = match result {
+                sys::ncclSuccess => error,
+                result => result,
+            };
+            (fault != sys::ncclSuccess && fault != IN_PROGRESS).then(|| {
+                let warning = log::last_warning().map_or(String::new(), |text| format!("; {text}"));
+                format!("{}{warning}", library.words(fault))
+            })
         })
     }
 
-    /// Asks NCCL to give up. May never return: call it on a thread that nobody waits for.
     fn abort(&self) {
-        // SAFETY: allowed from any thread; the process ends right after, whatever this does.
-        unsafe { self.library.api.ncclCommAbort(self.raw) };
+        for (library, raw) in &self.of {
+            // SAFETY: allowed from any thread; the process ends right after, whatever this does.
+            unsafe { library.api.ncclCommAbort(*raw) };
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::comm::{Communicator, UniqueId};
+use super::comm::{CommLifeline, Communicator, UniqueId};
 use super::library::Library;
 use super::{log, profiler};
 use crate::clock::{monotonic_ns, us_between};
@@ -38,13 +38,25 @@ pub struct NcclRequest {
     pub l2_bytes: u64,
     /// Ranks that take memory from the same GPU.
     pub ranks_on_gpu: u64,
+    /// Whether graph and other replays are both asked for.
+    pub graph_apart: bool,
+}
+
+impl NcclRequest {
+    /// Communicators the executor needs, each with an id of its own.
+    pub fn communicators(&self) -> usize {
+        if self.graph_apart { 2 } else { 1 }
+    }
 }
 
 /// The executor on one rank's GPU.
 // Fields drop in the order written: graphs before the communicator whose ops they captured.
 pub struct NcclExecutor<'a> {
     graphs: BTreeMap<Placement, Graph>,
-    communicator: Communicator,
+    /// One for all modes, or a second for graphs: while a captured graph lives, NCCL makes every
+    /// call on its communicator dearer (on sockets by a host callback, 4 of 14 µs on one box), and
+    /// eager times would hold that.
+    communicators: Vec<Communicator>,
     stream: Stream,
     start: Event,
     stop: Event,
@@ -118,22 +130,23 @@ impl NcclBuffers {
 }
 
 impl<'a> NcclExecutor<'a> {
-    /// Joins the communicator. Collective; the rank's device context must be current.
+    /// Joins one communicator an id. Collective; the rank's device context must be current.
     ///
     /// # Errors
     /// Exit code 3 with NCCL's or the driver's words.
     pub fn join(
         library: Arc<Library>,
-        id: &UniqueId,
+        ids: &[UniqueId],
         buffers: NcclBuffers,
         request: NcclRequest,
         plan: &'a Plan,
         recorder: &'a FlightRecorder,
     ) -> Result<NcclExecutor<'a>> {
-        let communicator = Communicator::join(library, id, request.rank, request.ranks)?;
+        let join = |id| Communicator::join(Arc::clone(&library), id, request.rank, request.ranks);
+        let communicators = ids.iter().map(join).collect::<Result<Vec<_>>>()?;
         Ok(NcclExecutor {
             graphs: BTreeMap::new(),
-            communicator,
+            communicators,
             stream: Stream::new()?,
             start: Event::new()?,
             stop: Event::new()?,
@@ -152,18 +165,27 @@ impl<'a> NcclExecutor<'a> {
         })
     }
 
+    fn communicator(&self, mode: Mode) -> &Communicator {
+        match (mode, self.communicators.as_slice()) {
+            (Mode::Graph, [.., last]) => last,
+            (_, [first, ..]) => first,
+            (_, []) => unreachable!("`join` is given at least one id"),
+        }
+    }
+
     /// Puts the whole plan on the stream, one call an op.
-    fn enqueue(&self, placement: Placement) -> Result<()> {
+    fn enqueue(&self, variant: Variant) -> Result<()> {
+        let communicator = self.communicator(variant.mode);
         for (index, op) in self.plan.ops.iter().enumerate() {
             self.recorder.at_op(index as u64);
             let offset = (self.slots.of_op(index) * self.slots.stride) as usize;
             let receive = self.receive.address(offset);
-            let send = match placement {
+            let send = match variant.placement {
                 Placement::OutOfPlace => self.send.address(offset),
                 Placement::InPlace => receive,
             };
             match op.kind {
-                OpKind::AllReduce => self.communicator.all_reduce_sum(
+                OpKind::AllReduce => communicator.all_reduce_sum(
                     send,
                     receive,
                     op.count(),
@@ -194,14 +216,14 @@ impl Executor for NcclExecutor<'_> {
         }
         // NCCL connects lazily: once through the plan makes every connection that it needs,
         // which must not happen inside a capture.
-        let (enqueued, mut choice) = profiler::listen(|| self.enqueue(variant.placement));
+        let (enqueued, choice) = profiler::listen(|| self.enqueue(variant));
         enqueued?;
         self.stream.synchronize()?;
         if variant.mode == Mode::Graph {
             // Not listened to: NCCL would report captured ops at every launch, in timed ones too.
-            let graph = capture(&self.stream, || self.enqueue(variant.placement))?;
+            // It chooses by the same arguments as in the replay just listened to.
+            let graph = capture(&self.stream, || self.enqueue(variant))?;
             self.graphs.insert(variant.placement, graph);
-            choice = choice.map(|choice| format!("{choice} (as enqueued before the capture)"));
             self.stream.synchronize()?;
         }
         self.choices
@@ -222,7 +244,7 @@ impl Executor for NcclExecutor<'_> {
             gate.close(&self.stream)?;
             self.start.record(&self.stream)?;
             let begin = monotonic_ns();
-            self.enqueue(variant.placement)?;
+            self.enqueue(variant)?;
             self.staged_issue_us = us_between(begin, monotonic_ns());
             self.stop.record(&self.stream)?;
         }
@@ -235,7 +257,7 @@ impl Executor for NcclExecutor<'_> {
                 let arrival_ns = monotonic_ns();
                 self.start.record(&self.stream)?;
                 let begin = monotonic_ns();
-                self.enqueue(variant.placement)?;
+                self.enqueue(variant)?;
                 let issue_us = us_between(begin, monotonic_ns());
                 self.stop.record(&self.stream)?;
                 self.sample(arrival_ns, issue_us)
@@ -331,7 +353,7 @@ impl Executor for NcclExecutor<'_> {
     }
 
     fn lifeline(&self) -> Option<Arc<dyn Lifeline>> {
-        Some(Arc::new(self.communicator.lifeline()))
+        Some(Arc::new(CommLifeline::of(&self.communicators)))
     }
 
     fn transports(&self) -> BTreeMap<String, u64> {
@@ -341,12 +363,14 @@ impl Executor for NcclExecutor<'_> {
     fn close(self: Box<Self>) -> Result<()> {
         let NcclExecutor {
             graphs,
-            communicator,
+            communicators,
             stream,
             ..
         } = *self;
         stream.synchronize()?;
         drop(graphs);
-        communicator.destroy()
+        communicators
+            .into_iter()
+            .try_for_each(Communicator::destroy)
     }
 }

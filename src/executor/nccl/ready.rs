@@ -6,12 +6,13 @@ use super::comm::UniqueId;
 use super::executor::{NcclBuffers, NcclExecutor, NcclRequest};
 use super::library::Library;
 use crate::error::{Error, Result};
+use crate::executor::Variant;
 use crate::executor::assign::{Site, assign};
 use crate::executor::choose::{RankHardware, Ready, Request};
 use crate::flight::FlightRecorder;
 use crate::gpu;
 use crate::plan::Plan;
-use crate::result::{Backend, Gpu, Placement};
+use crate::result::{Backend, Gpu, Mode, Placement};
 use crate::world::World;
 
 /// Gives each rank its GPU and joins them all in a communicator. Collective.
@@ -49,16 +50,20 @@ pub(crate) fn on_gpus<'a>(
             .any(|variant| variant.placement == Placement::InPlace),
         l2_bytes: facts.l2_bytes,
         ranks_on_gpu,
+        graph_apart: graph_apart(&request.variants),
     };
     let buffers = world.agree(NcclBuffers::new(plan, nccl_request, &context))?;
     let made = match world.is_root() {
-        true => UniqueId::new(&library).map(Some),
+        true => (0..nccl_request.communicators())
+            .map(|_| UniqueId::new(&library))
+            .collect::<Result<Vec<UniqueId>>>()
+            .map(Some),
         false => Ok(None),
     };
-    let id: UniqueId = world.broadcast(world.agree(made)?.as_ref())?;
+    let ids: Vec<UniqueId> = world.broadcast(world.agree(made)?.as_ref())?;
     let joined = NcclExecutor::join(
         Arc::clone(&library),
-        &id,
+        &ids,
         buffers,
         nccl_request,
         plan,
@@ -92,6 +97,15 @@ pub(crate) fn on_gpus<'a>(
         },
         shared_gpu,
     })
+}
+
+/// Whether graphs and other replays both occur, and so need communicators apart.
+fn graph_apart(variants: &[Variant]) -> bool {
+    let graphs = variants
+        .iter()
+        .filter(|variant| variant.mode == Mode::Graph)
+        .count();
+    graphs > 0 && graphs < variants.len()
 }
 
 /// NCCL of different versions does not find its peers: it hangs or fails with words that nobody
