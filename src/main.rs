@@ -48,11 +48,10 @@ fn main() -> ExitCode {
 }
 
 fn show(text: Result<String, Error>) -> Result<i32, Error> {
-    use std::io::Write;
-    let text = text?;
-    // A reader that has seen enough (head, less) is no error.
-    let _ = std::io::stdout().write_all(text.as_bytes());
-    Ok(0)
+    text.map(|text| {
+        commands::show(&text);
+        0
+    })
 }
 
 fn end(code: i32, speaks: bool) -> ExitCode {

@@ -31,6 +31,9 @@ const TERMINALS_VARIABLE: &str = "COMMBENCH_TERMINALS";
 /// kills them all once it is gone.
 const MOURNING: Duration = Duration::from_secs(5);
 
+/// How often a supervisor looks whether its launcher still lives.
+const LAUNCHER_LOOK: Duration = Duration::from_millis(200);
+
 /// What a worker has of its supervisor.
 #[derive(Debug)]
 pub struct Worker {
@@ -147,6 +150,14 @@ fn pass_signals_on(child: u32) -> Result<()> {
     let Some(pid) = Pid::from_raw(child as i32) else {
         return Ok(());
     };
+    std::thread::spawn(move || {
+        // A launcher that is killed outright tells nobody.
+        let launcher = rustix::process::getppid();
+        while rustix::process::getppid() == launcher {
+            std::thread::sleep(LAUNCHER_LOOK);
+        }
+        let _ = kill_process(pid, Signal::TERM);
+    });
     std::thread::spawn(move || {
         for number in signals.forever() {
             let signal = match number {

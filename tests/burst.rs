@@ -261,7 +261,10 @@ fn nccl_without_a_gpu_says_what_is_missing() {
 
     let auto = run(mpirun(&scratch.0, 2, &["allreduce-burst", "--ops", "2"])).expect_code(0);
     assert!(auto.stderr.contains("measuring HOST MEMORY"));
-    assert!(auto.stdout.contains("gated out-of-place was not measured"));
+    assert!(
+        auto.stdout
+            .contains("not measured: gated out-of-place, graph out-of-place")
+    );
 }
 
 #[test]

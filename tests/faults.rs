@@ -224,6 +224,23 @@ fn ctrl_c_ends_cleanly_with_a_partial_result() {
     }
 }
 
+#[test]
+fn a_launcher_that_is_killed_leaves_no_process_and_no_half_file() {
+    let scratch = Scratch::new();
+    let child = endless(&scratch, 3);
+    let_it_sample(&scratch, 3);
+    signal(child.id(), "KILL");
+    finish(child).expect_code(137);
+    wait_for("every process to be gone", || {
+        job_processes(&scratch.0).is_empty().then_some(())
+    });
+    let leftovers = scratch.files();
+    assert!(
+        leftovers.iter().all(|name| !name.contains("tmp")),
+        "{leftovers:?}"
+    );
+}
+
 #[cfg(feature = "fault-injection")]
 #[test]
 fn wrong_data_is_exit_code_4_and_marks_everything() {

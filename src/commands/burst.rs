@@ -1,10 +1,12 @@
 //! `allreduce-burst`: the all-reduces of one decode step, replayed as a burst.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::environment::{relevant_variables, share_gpu_variables};
 use super::machine::{all_transports, machine};
-use super::run::{RunFrame, exit_code, save};
+use super::run::{RunFrame, exit_code};
+use super::show;
 use crate::cli::{BackendArg, BurstArgs};
 use crate::clock::utc_now;
 use crate::error::{Error, Result};
@@ -129,6 +131,7 @@ fn measure(
 
     let machine = machine(world, &ready.hardware)?;
     warnings.extend(crowding(&ready, &machine.hosts));
+    warnings.extend(unseen(session));
     let (started_at, folder_time) = utc_now();
     let made = match world.is_root() {
         true => OutputFolder::create(args.output.out.as_deref(), &folder_time, NAME).map(Some),
@@ -166,6 +169,7 @@ fn measure(
         shared_gpu: ready.shared_gpu,
         one_host: session.one_host,
         started,
+        written: Arc::default(),
     };
     let rescue = {
         let (frame, state, folder) = (frame.clone(), state.clone(), folder.clone());
@@ -213,16 +217,14 @@ fn write_and_show(
     terminals: Terminals,
 ) -> Result<i32> {
     let (run, series) = frame.result(state, None);
-    let written = save(folder, &run, &series);
+    let written = frame.save_complete(folder, &run, &series);
     let files: &[&str] = written.as_ref().map_or(&[], |files| files);
     if args.output.json.is_some() {
         println!("{}", serde_json::to_string_pretty(&run).unwrap_or_default());
     } else {
         let colour = terminals.out && std::env::var_os("NO_COLOR").is_none();
-        print!(
-            "{}",
-            terminal_report(&run, &folder.path().display().to_string(), files, colour)
-        );
+        let folder = folder.path().display().to_string();
+        show(&terminal_report(&run, &folder, files, colour));
     }
     written.map(|_| exit_code(&run))
 }
@@ -250,8 +252,8 @@ fn possible_variants(
     ready: &Ready<'_>,
 ) -> Result<(Vec<Variant>, Vec<Warning>)> {
     let mut possible = Vec::new();
-    let mut warnings = Vec::new();
-    let mut last_reason = None;
+    // Reasons in the order met, each with the variants it concerns.
+    let mut waived: Vec<(String, Vec<String>)> = Vec::new();
     for variant in asked {
         let Some(why) = ready.executor.why_not(*variant) else {
             possible.push(*variant);
@@ -263,20 +265,23 @@ fn possible_variants(
                     .try_this("leave --mode out to measure all that this machine has"),
             );
         }
-        warnings.push(Warning {
-            code: "mode-waived".to_string(),
-            text: format!("{} was not measured: {why}", variant.label()),
-            remedy: None,
-        });
-        last_reason = Some((variant.label(), why));
-    }
-    match (possible.is_empty(), last_reason) {
-        (true, Some((label, why))) => {
-            Err(Error::usage(format!("{label}: {why}"))
-                .try_this("--placement out, or --mode eager"))
+        match waived.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, labels)) => labels.push(variant.label()),
+            None => waived.push((why, vec![variant.label()])),
         }
-        _ => Ok((possible, warnings)),
     }
+    if possible.is_empty()
+        && let Some((why, labels)) = waived.last()
+    {
+        return Err(Error::usage(format!("{}: {why}", labels.join(", ")))
+            .try_this("--placement out, or --mode eager"));
+    }
+    let warnings = waived.iter().map(|(why, labels)| Warning {
+        code: "mode-waived".to_string(),
+        text: format!("not measured: {} ({why})", labels.join(", ")),
+        remedy: None,
+    });
+    Ok((possible, warnings.collect()))
 }
 
 /// On host memory ranks need processors of their own, or times hold the wait for one.
@@ -297,4 +302,14 @@ fn crowding(ready: &Ready<'_>, hosts: &[crate::result::Host]) -> Vec<Warning> {
             remedy: None,
         })
         .collect()
+}
+
+/// A rank that cannot be watched can hang the job without being named.
+fn unseen(session: &Session) -> Option<Warning> {
+    (!session.peers_visible).then(|| Warning {
+        code: "ranks-not-visible".to_string(),
+        text: "the ranks of this host cannot see each other: one that hangs will not be named"
+            .to_string(),
+        remedy: Some("run them as one user in one PID namespace".to_string()),
+    })
 }

@@ -9,8 +9,16 @@ mod run;
 pub use burst::allreduce_burst;
 pub use report::report;
 
+use std::io::Write;
+
 use crate::plan::{load_model, preset_names};
 use crate::result::RunResult;
+
+/// Prints to standard output. A reader that has seen enough (head, less) is no error.
+pub fn show(text: &str) {
+    let mut out = std::io::stdout();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
 
 /// `models`: one line a built-in model.
 pub fn models() -> String {

@@ -1,7 +1,8 @@
 //! From what was measured to the result that is shown and written, whole or cut short.
 
 use std::path::PathBuf;
-use std::time::Instant;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
 
 use crate::error::{Error, Exit, Result};
 use crate::measure::{Peer, Settings, SharedState};
@@ -20,7 +21,13 @@ pub(super) struct RunFrame {
     pub shared_gpu: bool,
     pub one_host: bool,
     pub started: Instant,
+    /// Held while files are written, by the main thread or the watchdog; true once the complete
+    /// result is on disk.
+    pub written: Arc<Mutex<bool>>,
 }
+
+/// How long the watchdog waits for the main thread's writing before it ends the process over it.
+const WRITING: Duration = Duration::from_secs(2);
 
 impl RunFrame {
     /// The result of what `state` holds.
@@ -79,6 +86,15 @@ impl RunFrame {
         failure: &Failure,
         peers: &[Peer],
     ) -> Result<PathBuf> {
+        let Some(written) = lock_within(&self.written, WRITING) else {
+            return Err(Error::environment(format!(
+                "writing to {} does not come to an end",
+                folder.path().display()
+            )));
+        };
+        if *written {
+            return Ok(folder.path().to_path_buf());
+        }
         if peers.len() == self.skeleton.ranks as usize {
             let mut state = state.lock();
             for (index, one) in state.series.iter_mut().enumerate() {
@@ -96,6 +112,34 @@ impl RunFrame {
         let (run, series) = self.result(state, Some(failure));
         save(folder, &run, &series)?;
         Ok(folder.path().to_path_buf())
+    }
+
+    /// Writes the complete result.
+    ///
+    /// # Errors
+    /// As [`save`].
+    pub fn save_complete(
+        &self,
+        folder: &OutputFolder,
+        run: &RunResult,
+        series: &[Series],
+    ) -> Result<Vec<&'static str>> {
+        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let files = save(folder, run, series);
+        *written = files.is_ok();
+        files
+    }
+}
+
+fn lock_within(mutex: &Mutex<bool>, limit: Duration) -> Option<MutexGuard<'_, bool>> {
+    let deadline = Instant::now() + limit;
+    loop {
+        match mutex.try_lock() {
+            Ok(guard) => return Some(guard),
+            Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) if Instant::now() > deadline => return None,
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(10)),
+        }
     }
 }
 

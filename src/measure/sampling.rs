@@ -278,7 +278,7 @@ mod tests {
         let state = run(&mut mock, &[EAGER], 1000).unwrap();
         let series = &state.lock().series[0];
         assert_eq!(series.stopped_by, Some(StoppedBy::Precision));
-        assert_eq!(series.samples.len(), 20);
+        assert_eq!(series.samples.len(), 100);
         // 3 warm-ups and 1 verifying replay came before.
         assert_eq!(series.samples[0][0].arrival_ns, 5);
         assert_eq!(series.verification.elements, 20, "checked before and after");

@@ -12,6 +12,12 @@ const FEWEST: usize = 6;
 /// samples is narrow by luck too often.
 const ENOUGH_TO_JUDGE: usize = 20;
 
+/// Where samples are cheap, enough are taken for a 99th percentile to mean something…
+const ENOUGH_FOR_TAILS: usize = 100;
+
+/// …but no more time than this is spent on it.
+const TIME_FOR_TAILS: Duration = Duration::from_millis(500);
+
 /// Time one batch aims at: long enough that the exchange between batches costs little, short
 /// enough for progress to move.
 const BATCH: Duration = Duration::from_millis(150);
@@ -53,7 +59,8 @@ pub fn decide(burst_us: &[f64], spent: Duration, settings: &Settings) -> Decisio
         Summary::of(burst_us)
             .is_some_and(|summary| summary.relative_half_width() <= settings.precision)
     };
-    if n >= ENOUGH_TO_JUDGE && narrow() {
+    let tails_are_known = n >= ENOUGH_FOR_TAILS || spent >= TIME_FOR_TAILS;
+    if n >= ENOUGH_TO_JUDGE && tails_are_known && narrow() {
         return Decision::Stop(StoppedBy::Precision);
     }
     let Some(left) = settings
@@ -66,9 +73,12 @@ pub fn decide(burst_us: &[f64], spent: Duration, settings: &Settings) -> Decisio
     let each = (spent.as_secs_f64() / n as f64).max(1e-9);
     let of_a_batch = (BATCH.as_secs_f64() / each) as usize;
     let affordable = (left.as_secs_f64() / each) as usize;
-    let wanted = match ENOUGH_TO_JUDGE.checked_sub(n) {
-        Some(missing) if missing > 0 => missing.min(affordable),
-        _ => of_a_batch.max(n / 2).min(affordable),
+    let wanted = if n < ENOUGH_TO_JUDGE {
+        (ENOUGH_TO_JUDGE - n).min(affordable)
+    } else if n < ENOUGH_FOR_TAILS {
+        (ENOUGH_FOR_TAILS - n).min(of_a_batch).min(affordable)
+    } else {
+        of_a_batch.max(n / 2).min(affordable)
     };
     Decision::Take(wanted.clamp(1, settings.max_samples - n))
 }
@@ -96,6 +106,17 @@ mod tests {
             decide(&[100.0; 20], spent, &settings()),
             Decision::Stop(StoppedBy::Precision)
         );
+    }
+
+    #[test]
+    fn cheap_samples_are_taken_until_tails_are_known() {
+        let spent = Duration::from_millis(30);
+        assert_eq!(
+            decide(&[1600.0; 20], spent, &settings()),
+            Decision::Take(80)
+        );
+        let stop = Decision::Stop(StoppedBy::Precision);
+        assert_eq!(decide(&[1600.0; 100], spent * 5, &settings()), stop);
     }
 
     #[test]

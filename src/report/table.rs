@@ -1,7 +1,6 @@
 //! The table of a run, and what stands around it on a terminal.
 
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{CellAlignment, ContentArrangement, Table};
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
 use crate::result::{Backend, Measurement, RankShare, RunResult, Status};
 use crate::stats::Summary;
@@ -51,20 +50,26 @@ pub fn notices(run: &RunResult) -> Vec<String> {
     notices
 }
 
-/// Column titles of [`rows`].
+/// Column titles of [`rows`], in two lines: a terminal is not wide.
 pub(super) const COLUMNS: [&str; 11] = [
     "mode",
-    "burst ms [95 % CI]",
-    "per op µs [95 % CI]",
-    "algbw GB/s",
-    "busbw GB/s",
-    "p99 ms",
-    "slowest rank",
-    "arrival spread µs",
-    "issue µs/op",
-    "samples",
+    "burst ms\n[95 % CI]",
+    "per op µs\n[95 % CI]",
+    "algbw\nGB/s",
+    "busbw\nGB/s",
+    "p99\nms",
+    "slowest\nrank",
+    "arrival\nspread µs",
+    "issue\nµs/op",
+    "samples,\nended by",
     "data",
 ];
+
+/// Lines above, below and under the header; rows need none between them.
+const STYLE: TableStyle = TableStyle::new()
+    .top_border(LineStyle::none().fill('─').junction('─'))
+    .header_separator(LineStyle::none().fill('─').junction('─'))
+    .bottom_border(LineStyle::none().fill('─').junction('─'));
 
 /// One row a measurement, as text.
 pub(super) fn rows(run: &RunResult) -> Vec<Vec<String>> {
@@ -269,7 +274,7 @@ pub fn terminal_report(run: &RunResult, folder: &str, files: &[&str], colour: bo
     } else {
         let mut table = Table::new();
         table
-            .load_style(UTF8_HORIZONTAL_ONLY)
+            .load_style(STYLE)
             .set_content_arrangement(ContentArrangement::Disabled)
             .set_header(COLUMNS);
         for row in rows(run) {
