@@ -12,13 +12,15 @@ use crate::clock::utc_now;
 use crate::error::{Error, Result};
 use crate::executor::Variant;
 use crate::executor::choose::{Ready, Request, Wanted, make_ready};
-use crate::flight::{FlightRecorder, Phase};
+use crate::flight::Phase;
 use crate::measure::{
     Progress, Session, Settings, SharedState, Silent, TerminalProgress, sample_all,
 };
 use crate::plan::{self, BurstRequest, ModelFacts, Plan, load_model};
 use crate::report::{OutputFolder, terminal_report};
-use crate::result::{Backend, CommandInfo, Failure, Mode, RunResult, SCHEMA, Status, Warning};
+use crate::result::{
+    Backend, CommandInfo, Failure, Host, Machine, Mode, RunResult, SCHEMA, Status, Warning,
+};
 use crate::supervisor::{Terminals, Worker, supervise};
 use crate::world::LaunchSite;
 
@@ -73,6 +75,16 @@ fn worker_variables(args: &BurstArgs, rank: u32) -> Vec<(&'static str, String)> 
     variables
 }
 
+/// What the whole run on this rank rests on.
+struct Job<'a> {
+    args: &'a BurstArgs,
+    model: &'a ModelFacts,
+    plan: &'a Plan,
+    session: &'a Session,
+    terminals: Terminals,
+    started: Instant,
+}
+
 fn on_this_rank(
     args: &BurstArgs,
     model: &ModelFacts,
@@ -82,7 +94,15 @@ fn on_this_rank(
 ) -> Result<i32> {
     let terminals = worker.terminals;
     let session = Session::open(worker.recorder, args.sampling.timeout)?;
-    let outcome = measure(args, model, plan, &session, terminals, started);
+    let job = Job {
+        args,
+        model,
+        plan,
+        session: &session,
+        terminals,
+        started,
+    };
+    let outcome = job.run();
     if let Err(error) = &outcome {
         session.watchdog.disarm();
         if session.world.is_root() {
@@ -94,140 +114,191 @@ fn on_this_rank(
     Ok(outcome.unwrap_or_else(|error| error.exit.code()))
 }
 
-fn measure(
-    args: &BurstArgs,
-    model: &ModelFacts,
-    plan: &Plan,
-    session: &Session,
-    terminals: Terminals,
-    started: Instant,
-) -> Result<i32> {
-    let world = &session.world;
-    let recorder: &'static FlightRecorder = session.recorder;
-    let settings = Settings {
-        precision: args.sampling.precision,
-        budget: args.sampling.budget,
-        warmup: args.sampling.warmup,
-        max_samples: args.sampling.max_samples as usize,
-    };
-    let asked = asked_variants(args);
-    let request = Request {
-        wanted: match args.machine.backend {
-            BackendArg::Auto => Wanted::Auto,
-            BackendArg::Nccl => Wanted::Nccl,
-            BackendArg::Host => Wanted::Host,
-        },
-        devices: args.machine.devices.clone(),
-        share_gpu: args.machine.share_gpu,
-        nccl_library: args.machine.nccl_lib.clone(),
-        buffers: args.replay.buffers(),
-        variants: asked.clone(),
-    };
-    let ready = make_ready(world, recorder, plan, &request)?;
-    let (variants, mut warnings) = possible_variants(args, &asked, &ready)?;
-    session.watchdog.set_lifeline(ready.executor.lifeline());
-    let labels = variants.iter().map(|variant| variant.label()).collect();
-    session.watchdog.describe(labels, plan.ops.len() as u64);
-
-    let machine = machine(world, &ready.hardware)?;
-    warnings.extend(crowding(&ready, &machine.hosts));
-    warnings.extend(unseen(session));
-    let (started_at, folder_time) = utc_now();
-    let made = match world.is_root() {
-        true => OutputFolder::create(args.output.out.as_deref(), &folder_time, NAME).map(Some),
-        false => Ok(None),
-    };
-    let folder: OutputFolder = world.broadcast(world.agree(made)?.as_ref())?;
-
-    let state = SharedState::new(&variants, settings.warmup);
-    let mut frame = RunFrame {
-        skeleton: RunResult {
-            schema: SCHEMA.to_string(),
-            status: Status::Partial,
-            command: CommandInfo {
-                name: NAME.to_string(),
-                argv: std::iter::once("commbench".to_string())
-                    .chain(std::env::args().skip(1))
-                    .collect(),
-                version: env!("CARGO_PKG_VERSION").to_string(),
-                started_at,
-                wall_s: 0.0,
-                environment: relevant_variables(),
-            },
-            machine,
-            backend: ready.backend,
-            ranks: world.size(),
-            model: Some(model.clone()),
-            results: Vec::new(),
-            verdict: None,
-            warnings,
-            failure: None,
-        },
-        plan: plan.clone(),
-        settings,
-        buffers: args.replay.buffers(),
-        shared_gpu: ready.shared_gpu,
-        one_host: session.one_host,
-        started,
-        written: Arc::default(),
-    };
-    let rescue = {
-        let (frame, state, folder) = (frame.clone(), state.clone(), folder.clone());
-        move |failure: &Failure, peers: &[_]| frame.rescue(&state, &folder, failure, peers)
-    };
-    session.watchdog.set_rescue(Box::new(rescue));
-
-    if world.is_root() && ready.backend == Backend::MpiHost {
-        eprintln!("{}", HOST_NOTICE);
+impl Job<'_> {
+    fn run(&self) -> Result<i32> {
+        let world = &self.session.world;
+        let (started_at, folder_time) = utc_now();
+        // A folder that cannot be written to is found before the GPUs are touched.
+        let asked_folder = self.args.output.out.as_deref();
+        let made = match world.is_root() {
+            true => OutputFolder::create(asked_folder, &folder_time, NAME).map(Some),
+            false => Ok(None),
+        };
+        let folder: OutputFolder = world.broadcast(world.agree(made)?.as_ref())?;
+        let (frame, state) = match self.on_executor(&folder, started_at) {
+            Ok(measured) => measured,
+            Err(error) => {
+                if world.is_root() {
+                    folder.remove_if_empty();
+                }
+                return Err(error);
+            }
+        };
+        self.session.recorder.enter(Phase::Writing, 0);
+        let written = match world.is_root() {
+            true => self.write_and_show(&frame, &state, &folder).map(Some),
+            false => Ok(None),
+        };
+        let code = world.agree(written)?;
+        world.broadcast(code.as_ref())
     }
-    let mut progress: Box<dyn Progress> = match world.is_root() && terminals.err {
-        true => Box::new(TerminalProgress::new()),
-        false => Box::new(Silent),
-    };
-    let mut executor = ready.executor;
-    sample_all(
-        world,
-        recorder,
-        executor.as_mut(),
-        &settings,
-        &state,
-        progress.as_mut(),
-    )?;
 
-    frame.skeleton.machine.transports = all_transports(world, &executor.transports())?;
-    session.watchdog.set_lifeline(None);
-    world.agree(executor.close())?;
-    recorder.enter(Phase::Writing, 0);
-    let written = match world.is_root() {
-        true => write_and_show(args, &frame, &state, &folder, terminals).map(Some),
-        false => Ok(None),
-    };
-    let code = world.agree(written)?;
-    world.broadcast(code.as_ref())
+    /// Gets an executor, samples with it, and closes it whatever came of that: a process that
+    /// ends with open communicators can crash on its way out.
+    fn on_executor(
+        &self,
+        folder: &OutputFolder,
+        started_at: String,
+    ) -> Result<(RunFrame, SharedState)> {
+        let session = self.session;
+        let request = self.request();
+        let mut ready = make_ready(&session.world, session.recorder, self.plan, &request)?;
+        session.watchdog.set_lifeline(ready.executor.lifeline());
+        let sampled = self.sample(&request, &mut ready, folder, started_at);
+        session.watchdog.set_lifeline(None);
+        let closed = session.world.agree(ready.executor.close());
+        let sampled = sampled?;
+        closed?;
+        Ok(sampled)
+    }
+
+    fn request(&self) -> Request {
+        let machine = &self.args.machine;
+        Request {
+            wanted: match machine.backend {
+                BackendArg::Auto => Wanted::Auto,
+                BackendArg::Nccl => Wanted::Nccl,
+                BackendArg::Host => Wanted::Host,
+            },
+            devices: machine.devices.clone(),
+            share_gpu: machine.share_gpu,
+            nccl_library: machine.nccl_lib.clone(),
+            buffers: self.args.replay.buffers(),
+            variants: asked_variants(self.args),
+        }
+    }
+
+    fn settings(&self) -> Settings {
+        let sampling = &self.args.sampling;
+        Settings {
+            precision: sampling.precision,
+            budget: sampling.budget,
+            warmup: sampling.warmup,
+            max_samples: sampling.max_samples as usize,
+        }
+    }
+
+    fn sample(
+        &self,
+        request: &Request,
+        ready: &mut Ready<'_>,
+        folder: &OutputFolder,
+        started_at: String,
+    ) -> Result<(RunFrame, SharedState)> {
+        let session = self.session;
+        let (variants, mut warnings) = possible_variants(self.args, &request.variants, ready)?;
+        let labels = variants.iter().map(|variant| variant.label()).collect();
+        session
+            .watchdog
+            .describe(labels, self.plan.ops.len() as u64);
+        let machine = machine(&session.world, &ready.hardware)?;
+        warnings.extend(crowding(ready, &machine.hosts));
+        warnings.extend(unseen(session));
+        let mut frame = self.frame(ready, machine, warnings, started_at);
+        let state = SharedState::new(&variants, frame.settings.warmup);
+        session.watchdog.set_rescue({
+            let (frame, state, folder) = (frame.clone(), state.clone(), folder.clone());
+            Box::new(move |failure: &Failure, peers: &[_]| {
+                frame.rescue(&state, &folder, failure, peers)
+            })
+        });
+        let is_root = session.world.is_root();
+        if is_root && ready.backend == Backend::MpiHost {
+            eprintln!("{HOST_NOTICE}");
+        }
+        let mut progress: Box<dyn Progress> = match is_root && self.terminals.err {
+            true => Box::new(TerminalProgress::new()),
+            false => Box::new(Silent),
+        };
+        sample_all(
+            &session.world,
+            session.recorder,
+            ready.executor.as_mut(),
+            &frame.settings,
+            &state,
+            progress.as_mut(),
+        )?;
+        // Known only now: connections are made when they are first used.
+        let transports = all_transports(&session.world, &ready.executor.transports())?;
+        frame.skeleton.machine.transports = transports;
+        Ok((frame, state))
+    }
+
+    fn frame(
+        &self,
+        ready: &Ready<'_>,
+        machine: Machine,
+        warnings: Vec<Warning>,
+        started_at: String,
+    ) -> RunFrame {
+        RunFrame {
+            skeleton: RunResult {
+                schema: SCHEMA.to_string(),
+                status: Status::Partial,
+                command: CommandInfo {
+                    name: NAME.to_string(),
+                    argv: std::iter::once("commbench".to_string())
+                        .chain(std::env::args().skip(1))
+                        .collect(),
+                    version: env!("CARGO_PKG_VERSION").to_string(),
+                    started_at,
+                    wall_s: 0.0,
+                    environment: relevant_variables(),
+                },
+                machine,
+                backend: ready.backend,
+                ranks: self.session.world.size(),
+                model: Some(self.model.clone()),
+                results: Vec::new(),
+                verdict: None,
+                warnings,
+                failure: None,
+            },
+            plan: self.plan.clone(),
+            settings: self.settings(),
+            buffers: self.args.replay.buffers(),
+            shared_gpu: ready.shared_gpu,
+            one_host: self.session.one_host,
+            started: self.started,
+            written: Arc::default(),
+        }
+    }
+
+    fn write_and_show(
+        &self,
+        frame: &RunFrame,
+        state: &SharedState,
+        folder: &OutputFolder,
+    ) -> Result<i32> {
+        let (run, series) = frame.result(state, None);
+        let written = frame.save_complete(folder, &run, &series);
+        let files: &[&str] = written.as_ref().map_or(&[], |files| files);
+        if self.args.output.json.is_some() {
+            show(&format!(
+                "{}\n",
+                serde_json::to_string_pretty(&run).unwrap_or_default()
+            ));
+        } else {
+            let colour = self.terminals.out && std::env::var_os("NO_COLOR").is_none();
+            let folder = folder.path().display().to_string();
+            show(&terminal_report(&run, &folder, files, colour));
+        }
+        written.map(|_| exit_code(&run))
+    }
 }
 
 const HOST_NOTICE: &str = "\
 commbench: no GPU in use: measuring HOST MEMORY with MPI instead. These will not be GPU figures.";
-
-fn write_and_show(
-    args: &BurstArgs,
-    frame: &RunFrame,
-    state: &SharedState,
-    folder: &OutputFolder,
-    terminals: Terminals,
-) -> Result<i32> {
-    let (run, series) = frame.result(state, None);
-    let written = frame.save_complete(folder, &run, &series);
-    let files: &[&str] = written.as_ref().map_or(&[], |files| files);
-    if args.output.json.is_some() {
-        println!("{}", serde_json::to_string_pretty(&run).unwrap_or_default());
-    } else {
-        let colour = terminals.out && std::env::var_os("NO_COLOR").is_none();
-        let folder = folder.path().display().to_string();
-        show(&terminal_report(&run, &folder, files, colour));
-    }
-    written.map(|_| exit_code(&run))
-}
 
 /// Every variant asked for: all modes where none was named.
 fn asked_variants(args: &BurstArgs) -> Vec<Variant> {
@@ -285,8 +356,8 @@ fn possible_variants(
 }
 
 /// On host memory ranks need processors of their own, or times hold the wait for one.
-fn crowding(ready: &Ready<'_>, hosts: &[crate::result::Host]) -> Vec<Warning> {
-    let crowded = |host: &&crate::result::Host| host.ranks.len() > host.logical_cpus as usize;
+fn crowding(ready: &Ready<'_>, hosts: &[Host]) -> Vec<Warning> {
+    let crowded = |host: &&Host| host.ranks.len() > host.logical_cpus as usize;
     hosts
         .iter()
         .filter(crowded)

@@ -19,8 +19,9 @@ const RESULT_FILE: &str = "result.json";
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct OutputFolder {
     path: PathBuf,
-    /// Whether this run made it, and may remove it again when nothing came of it.
-    made: bool,
+    /// The folders that this run made, innermost first: it may remove them again when nothing
+    /// came of it.
+    made: Vec<PathBuf>,
 }
 
 impl OutputFolder {
@@ -48,7 +49,11 @@ impl OutputFolder {
             ))
             .try_this("--out with another folder; without --out every run gets its own"));
         }
-        let made = !path.exists();
+        let made = path
+            .ancestors()
+            .take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists())
+            .map(Path::to_path_buf)
+            .collect();
         fs::create_dir_all(&path).map_err(refuse)?;
         let folder = OutputFolder {
             path: path.clone(),
@@ -68,7 +73,7 @@ impl OutputFolder {
     pub fn existing(path: &Path) -> OutputFolder {
         OutputFolder {
             path: path.to_path_buf(),
-            made: false,
+            made: Vec::new(),
         }
     }
 
@@ -98,8 +103,9 @@ impl OutputFolder {
 
     /// Removes the folder again if this run made it and put nothing into it.
     pub fn remove_if_empty(&self) {
-        if self.made {
-            let _ = fs::remove_dir(&self.path);
+        for folder in &self.made {
+            // Refused by the system where something is in it.
+            let _ = fs::remove_dir(folder);
         }
     }
 }
@@ -164,7 +170,7 @@ mod tests {
     #[test]
     fn an_unused_folder_goes_again_but_never_the_users_own() {
         let path = scratch("folder-unused");
-        OutputFolder::create(Some(&path), "", "")
+        OutputFolder::create(Some(&path.join("below")), "", "")
             .unwrap()
             .remove_if_empty();
         assert!(!path.exists());
