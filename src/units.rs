@@ -74,17 +74,35 @@ pub fn format_us(us: f64) -> String {
     }
 }
 
-/// Three significant digits, never in exponent form; whole numbers from 1,000 on.
+/// Three significant digits, never in exponent form; whole numbers from 100 on.
 pub fn significant(value: f64) -> String {
-    let magnitude = value.abs();
-    if magnitude >= 100.0 || magnitude == 0.0 {
-        format!("{value:.0}")
-    } else if magnitude >= 10.0 {
-        format!("{value:.1}")
-    } else if magnitude >= 1.0 {
-        format!("{value:.2}")
-    } else {
-        format!("{value:.3}")
+    let digits = decimals(value);
+    format!("{value:.digits$}")
+}
+
+/// A median as [`significant`] writes it and its interval with the same number of decimals; one
+/// more where the ends of the interval would look the same.
+pub fn median_and_interval(median: f64, ci95: Option<[f64; 2]>) -> (String, Option<String>) {
+    let mut digits = decimals(median);
+    if let Some([lo, hi]) = ci95
+        && lo < hi
+        && format!("{lo:.digits$}") == format!("{hi:.digits$}")
+    {
+        digits += 1;
+    }
+    (
+        format!("{median:.digits$}"),
+        ci95.map(|[lo, hi]| format!("[{lo:.digits$}, {hi:.digits$}]")),
+    )
+}
+
+/// Decimals that give a value three significant digits; none from 100 on.
+fn decimals(value: f64) -> usize {
+    match value.abs() {
+        magnitude if magnitude >= 100.0 || magnitude == 0.0 => 0,
+        magnitude if magnitude >= 10.0 => 1,
+        magnitude if magnitude >= 1.0 => 2,
+        _ => 3,
     }
 }
 
@@ -123,6 +141,19 @@ mod tests {
         assert_eq!(format_bytes((1 << 20) + (1 << 19)), "1.50 MiB");
         assert_eq!(format_bytes(512), "512 B");
         assert_eq!(format_bytes(256 << 20), "256 MiB");
+    }
+
+    #[test]
+    fn an_interval_never_reads_as_a_point() {
+        let text = |lo, hi| median_and_interval(55.8, Some([lo, hi]));
+        let some = |text: &str| Some(text.to_string());
+        assert_eq!(text(54.1, 57.0), ("55.8".to_string(), some("[54.1, 57.0]")));
+        assert_eq!(
+            text(55.79, 55.84),
+            ("55.80".to_string(), some("[55.79, 55.84]"))
+        );
+        assert_eq!(text(55.8, 55.8), ("55.8".to_string(), some("[55.8, 55.8]")));
+        assert_eq!(median_and_interval(0.0, None), ("0".to_string(), None));
     }
 
     proptest::proptest! {

@@ -292,12 +292,20 @@ fn a_report_is_made_again_from_its_data() {
     run(mpirun(&scratch.0, 2, &quick(&["--ops", "3", "--out", "o"]))).expect_code(0);
     let folder = scratch.0.join("o");
     let before = std::fs::read_to_string(folder.join("report.md")).unwrap();
+    let written = |name: &str| {
+        std::fs::metadata(folder.join(name))
+            .unwrap()
+            .modified()
+            .unwrap()
+    };
+    let data = [written("result.json"), written("samples.csv")];
     for name in ["report.md", "burst.svg", "burst.png"] {
         std::fs::remove_file(folder.join(name)).unwrap();
     }
     let output = run(alone(&scratch.0, &["report", "o"])).expect_code(0);
     assert!(output.stdout.contains("3 all-reduces"));
     assert_eq!(files(&folder), FILES);
+    assert_eq!([written("result.json"), written("samples.csv")], data);
     assert_eq!(
         std::fs::read_to_string(folder.join("report.md")).unwrap(),
         before

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::run::save;
+use super::run::save_but;
 use crate::cli::ReportArgs;
 use crate::error::{Error, Result};
 use crate::report::{OutputFolder, read_samples, terminal_report};
@@ -35,7 +35,8 @@ pub fn report(args: &ReportArgs) -> Result<String> {
     let csv = read(&args.folder.join("samples.csv"))?;
     let series = read_samples(&csv, run.ranks).map_err(not_a_result)?;
     let folder = OutputFolder::existing(&args.folder);
-    let files = save(&folder, &run, &series)?;
+    // The data itself is never touched.
+    let files = save_but(&folder, &run, &series, &["result.json", "samples.csv"])?;
     let colour = std::io::IsTerminal::is_terminal(&std::io::stdout())
         && std::env::var_os("NO_COLOR").is_none();
     Ok(terminal_report(

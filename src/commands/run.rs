@@ -184,15 +184,24 @@ fn precision_warnings(run: &RunResult) -> Vec<Warning> {
 ///
 /// # Errors
 /// The first failure: exit code 3 when the system refuses.
-pub(super) fn save(
+fn save(folder: &OutputFolder, run: &RunResult, series: &[Series]) -> Result<Vec<&'static str>> {
+    save_but(folder, run, series, &[])
+}
+
+/// As [`save`], without the files named in `but`.
+pub(super) fn save_but(
     folder: &OutputFolder,
     run: &RunResult,
     series: &[Series],
+    but: &[&str],
 ) -> Result<Vec<&'static str>> {
     let mut written = Vec::new();
     let mut first_error: Option<Error> = None;
     for exporter in exporters() {
         let name = exporter.file_name();
+        if but.contains(&name) {
+            continue;
+        }
         if series.is_empty() && !name.starts_with("result") && !name.ends_with(".md") {
             continue;
         }

@@ -8,6 +8,8 @@ mod markdown;
 pub mod plot;
 mod samples;
 mod table;
+#[cfg(test)]
+mod tests;
 
 pub use assemble::{Figures, measurement};
 pub use exporters::{Exporter, exporters};

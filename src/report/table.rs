@@ -4,7 +4,7 @@ use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyl
 
 use crate::result::{Backend, Measurement, RankShare, RunResult, Status};
 use crate::stats::Summary;
-use crate::units::{format_bytes, group_thousands, significant};
+use crate::units::{format_bytes, group_thousands, median_and_interval, significant};
 
 /// Below this, a 99th percentile rests on one or two samples.
 const SAMPLES_FOR_P99: u64 = 100;
@@ -110,18 +110,9 @@ fn row(one: &Measurement, with_placement: bool) -> Vec<String> {
 }
 
 fn with_interval(summary: &Summary) -> String {
-    match summary.ci95 {
-        Some([lo, hi]) => {
-            let median = significant(summary.median);
-            // The interval with the digits of its median, so that it does not read as a point.
-            let digits = median.split_once('.').map_or(0, |(_, after)| after.len());
-            format!("{median} [{lo:.digits$}, {hi:.digits$}]")
-        }
-        None => format!(
-            "{} [n = {}: no interval]",
-            significant(summary.median),
-            summary.n
-        ),
+    match median_and_interval(summary.median, summary.ci95) {
+        (median, Some(interval)) => format!("{median} {interval}"),
+        (median, None) => format!("{median} [n = {}: no interval]", summary.n),
     }
 }
 
@@ -148,7 +139,7 @@ pub(super) fn footnotes(run: &RunResult) -> Vec<String> {
         }
     ));
     notes.push(format!(
-        "Slowest rank: the one with the longest time most often, and in how many samples; chance alone gives {:.0} %.",
+        "Slowest rank: the one with the longest time most often (chance alone gives {:.0} %). It may only have waited: report.md names the rank that starts last.",
         100.0 / f64::from(run.ranks.max(1))
     ));
     if run

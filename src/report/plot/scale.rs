@@ -1,7 +1,7 @@
 //! Axes: which part of the values they show, their ticks, and how times are written.
 
 use crate::stats::Summary;
-use crate::units::group_thousands;
+use crate::units::{group_thousands, median_and_interval};
 
 /// Values beyond this many times the 95th percentile would flatten all others.
 const OUTLIER: f64 = 3.0;
@@ -53,17 +53,6 @@ impl Unit {
     }
 }
 
-/// Digits behind the point for three significant ones.
-fn decimals(value: f64) -> usize {
-    match value.abs() {
-        0.0 => 0,
-        magnitude if magnitude >= 100.0 => 0,
-        magnitude if magnitude >= 10.0 => 1,
-        magnitude if magnitude >= 1.0 => 2,
-        _ => 3,
-    }
-}
-
 /// A median and its interval as text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MedianText {
@@ -74,26 +63,13 @@ pub struct MedianText {
 }
 
 impl MedianText {
-    /// Three significant digits, and one more where the interval's ends would look the same.
+    /// The median of `summary` (µs) in `unit`.
     pub fn new(summary: &Summary, unit: Unit) -> MedianText {
-        let median = summary.median / unit.us();
-        let write = |value: f64, digits: usize| format!("{value:.digits$}");
-        let mut digits = decimals(median);
-        if let Some([lo, hi]) = summary.ci95
-            && lo < hi
-            && write(lo / unit.us(), digits) == write(hi / unit.us(), digits)
-        {
-            digits += 1;
-        }
+        let in_unit = summary.scaled(1.0 / unit.us());
+        let (value, interval) = median_and_interval(in_unit.median, in_unit.ci95);
         MedianText {
-            value: format!("{} {}", write(median, digits), unit.name()),
-            interval: summary.ci95.map(|[lo, hi]| {
-                format!(
-                    "[{}, {}]",
-                    write(lo / unit.us(), digits),
-                    write(hi / unit.us(), digits)
-                )
-            }),
+            value: format!("{value} {}", unit.name()),
+            interval,
         }
     }
 }
