@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
+use rustix::termios::tcgetwinsize;
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -23,8 +24,8 @@ use crate::world::LaunchSite;
 /// Holds the descriptor number of the rank's flight recorder; marks the child as a worker.
 const FLIGHT_VARIABLE: &str = "COMMBENCH_FLIGHT_FD";
 
-/// Whether standard output and standard error of the launcher end on a terminal: "out", "err",
-/// both or neither.
+/// Whether standard output and standard error of the launcher end on a terminal, and how wide
+/// that is: "out=120,err=120", one of them or neither.
 const TERMINALS_VARIABLE: &str = "COMMBENCH_TERMINALS";
 
 /// How long a supervisor stays after its worker's death, for the others to save. The launcher
@@ -41,11 +42,26 @@ pub struct Worker {
     pub terminals: Terminals,
 }
 
-/// Which of the launcher's outputs end on a terminal.
+/// Which of the launcher's outputs end on a terminal, with its width in columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terminals {
-    pub out: bool,
-    pub err: bool,
+    pub out: Option<u16>,
+    pub err: Option<u16>,
+}
+
+impl Terminals {
+    fn from_text(text: &str) -> Terminals {
+        let columns = |wanted: &str| {
+            text.split(',').find_map(|part| {
+                let (name, columns) = part.split_once('=')?;
+                (name == wanted).then(|| columns.parse().ok())?
+            })
+        };
+        Terminals {
+            out: columns("out"),
+            err: columns("err"),
+        }
+    }
 }
 
 impl Worker {
@@ -70,10 +86,7 @@ impl Worker {
         let terminals = std::env::var(TERMINALS_VARIABLE).unwrap_or_default();
         Ok(Some(Worker {
             recorder,
-            terminals: Terminals {
-                out: terminals.contains("out"),
-                err: terminals.contains("err"),
-            },
+            terminals: Terminals::from_text(&terminals),
         }))
     }
 }
@@ -198,14 +211,37 @@ fn nccl_log_variables(log: &File) -> [(&'static str, String); 4] {
 /// standard error.
 fn launcher_terminals() -> String {
     let parent = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get());
-    let on_terminal = |fd: i32| {
-        std::fs::read_link(format!("/proc/{parent}/fd/{fd}"))
-            .is_ok_and(|target| target.starts_with("/dev/pts/") || target.starts_with("/dev/tty"))
+    let columns = |fd: i32| {
+        let target = std::fs::read_link(format!("/proc/{parent}/fd/{fd}")).ok()?;
+        if !target.starts_with("/dev/pts/") && !target.starts_with("/dev/tty") {
+            return None;
+        }
+        // A terminal that does not tell its size is as wide as terminals were.
+        let size = File::open(&target)
+            .ok()
+            .and_then(|terminal| tcgetwinsize(&terminal).ok());
+        Some(size.map_or(80, |size| size.ws_col.max(40)))
     };
     [(1, "out"), (2, "err")]
         .iter()
-        .filter(|(fd, _)| on_terminal(*fd))
-        .map(|(_, name)| *name)
+        .filter_map(|(fd, name)| Some(format!("{name}={}", columns(*fd)?)))
         .collect::<Vec<_>>()
         .join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn terminals_are_read_back() {
+        let of = |text: &str| {
+            let terminals = Terminals::from_text(text);
+            (terminals.out, terminals.err)
+        };
+        assert_eq!(of("out=120,err=80"), (Some(120), Some(80)));
+        assert_eq!(of("err=99"), (None, Some(99)));
+        assert_eq!(of(""), (None, None));
+        assert_eq!(of("out,err=x"), (None, None));
+    }
 }

@@ -216,9 +216,9 @@ impl Job<'_> {
         if is_root && ready.backend == Backend::MpiHost {
             eprintln!("{HOST_NOTICE}");
         }
-        let mut progress: Box<dyn Progress> = match is_root && self.terminals.err {
-            true => Box::new(TerminalProgress::new()),
-            false => Box::new(Silent),
+        let mut progress: Box<dyn Progress> = match self.terminals.err {
+            Some(columns) if is_root => Box::new(TerminalProgress::new(columns)),
+            _ => Box::new(Silent),
         };
         sample_all(
             &session.world,
@@ -289,7 +289,7 @@ impl Job<'_> {
                 serde_json::to_string_pretty(&run).unwrap_or_default()
             ));
         } else {
-            let colour = self.terminals.out && std::env::var_os("NO_COLOR").is_none();
+            let colour = self.terminals.out.is_some() && std::env::var_os("NO_COLOR").is_none();
             let folder = folder.path().display().to_string();
             show(&terminal_report(&run, &folder, files, colour));
         }

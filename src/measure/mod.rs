@@ -2,6 +2,7 @@
 
 mod judge;
 mod progress;
+mod rank;
 mod sampling;
 mod session;
 mod state;

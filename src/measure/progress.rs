@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
 use super::state::SeriesState;
 use super::stopping::Settings;
 use crate::stats::Summary;
-use crate::units::format_us;
+use crate::units::{format_us, significant};
 
 /// Told how the run gets on.
 pub trait Progress {
@@ -37,20 +37,15 @@ pub struct TerminalProgress {
 }
 
 impl TerminalProgress {
-    /// A progress line. The caller knows that standard error ends on a terminal.
-    pub fn new() -> TerminalProgress {
-        let target = ProgressDrawTarget::term_like_with_hz(Box::new(LauncherTerminal), 10);
+    /// A progress line on a terminal of this width, at the launcher's end of standard error.
+    pub fn new(columns: u16) -> TerminalProgress {
+        let terminal = Box::new(LauncherTerminal { columns });
+        let target = ProgressDrawTarget::term_like_with_hz(terminal, 10);
         let bar = ProgressBar::with_draw_target(None, target);
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
             bar.set_style(style);
         }
         TerminalProgress { bar }
-    }
-}
-
-impl Default for TerminalProgress {
-    fn default() -> Self {
-        TerminalProgress::new()
     }
 }
 
@@ -65,12 +60,12 @@ impl Progress for TerminalProgress {
             return;
         };
         self.say(&format!(
-            "sampling {}: n = {}, median {} ± {:.1} % (asked {:.1} %), {:.1} of {:.1} s",
+            "sampling {}: n = {}, median {} ± {:.1} % (asked {} %), {:.1} of {:.1} s",
             series.variant.label(),
             summary.n,
             format_us(summary.median),
             summary.relative_half_width() * 100.0,
-            settings.precision * 100.0,
+            significant(settings.precision * 100.0),
             spent.as_secs_f64(),
             settings.budget.as_secs_f64(),
         ));
@@ -84,7 +79,9 @@ impl Progress for TerminalProgress {
 /// The terminal at the launcher's end of a pipe. Launchers hand ranks a pipe as standard error
 /// and copy it to the user's terminal, where escape sequences work as usual.
 #[derive(Debug)]
-struct LauncherTerminal;
+struct LauncherTerminal {
+    columns: u16,
+}
 
 fn put(text: &str) -> io::Result<()> {
     io::stderr().write_all(text.as_bytes())
@@ -92,11 +89,7 @@ fn put(text: &str) -> io::Result<()> {
 
 impl TermLike for LauncherTerminal {
     fn width(&self) -> u16 {
-        // The size of a terminal at the other end cannot be asked for.
-        std::env::var("COLUMNS")
-            .ok()
-            .and_then(|columns| columns.parse().ok())
-            .unwrap_or(100)
+        self.columns
     }
     fn move_cursor_up(&self, n: usize) -> io::Result<()> {
         if n == 0 {

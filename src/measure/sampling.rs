@@ -5,42 +5,15 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::progress::Progress;
+use super::rank::{Rank, replay};
 use super::state::SharedState;
 use super::stopping::{Decision, Settings, decide};
 use super::verify::verify;
 use crate::error::Result;
 use crate::executor::{Executor, Variant};
 use crate::flight::{FlightRecorder, Phase};
-use crate::result::{RankSample, StoppedBy};
+use crate::result::StoppedBy;
 use crate::world::World;
-
-/// This rank's place in the job while it measures.
-pub(super) struct Rank<'a> {
-    pub world: &'a World,
-    pub recorder: &'a FlightRecorder,
-}
-
-impl Rank<'_> {
-    /// Passes a success on. With other ranks in the job an error does not return: they wait in a
-    /// collective by now.
-    pub fn guard<T>(&self, outcome: Result<T>) -> Result<T> {
-        match outcome {
-            Err(error) if self.world.size() > 1 => self.recorder.give_up(&error),
-            outcome => outcome,
-        }
-    }
-}
-
-/// Replays the plan once on all ranks together.
-pub(super) fn replay(
-    rank: &Rank<'_>,
-    executor: &mut dyn Executor,
-    variant: Variant,
-) -> Result<RankSample> {
-    rank.guard(executor.stage(variant))?;
-    rank.world.barrier();
-    rank.guard(executor.fire(variant))
-}
 
 /// How many samples each series takes next, decided by rank 0; the reason where it is none.
 #[derive(Debug, Serialize, Deserialize)]
@@ -153,7 +126,7 @@ mod tests {
     use super::*;
     use crate::error::Error;
     use crate::executor::{DataCheck, ExecutorConditions, Lifeline};
-    use crate::result::{Mode, Placement, WrongElement};
+    use crate::result::{Mode, Placement, RankSample, WrongElement};
 
     /// Plays times back, and can deliver wrong data or fail.
     struct Mock {

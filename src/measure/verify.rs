@@ -1,6 +1,6 @@
 //! Checks, outside anything timed, that a replay delivers the right data.
 
-use super::sampling::{Rank, replay};
+use super::rank::{Rank, replay};
 use crate::error::Result;
 use crate::executor::{DataCheck, Executor, Variant};
 use crate::flight::Phase;
