@@ -56,6 +56,13 @@ pub struct Error {
 /// The crate's result type.
 pub type Result<T> = std::result::Result<T, Error>;
 
+/// Writes a line for the user to standard error. Unlike `eprintln!` it does not panic where
+/// nobody reads any more: a launcher that was killed must not keep results from being saved.
+pub fn tell(line: &str) {
+    use std::io::Write;
+    let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
+}
+
 impl Error {
     /// An error without a remedy.
     pub fn new(exit: Exit, what: impl Into<String>) -> Self {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Parser;
 use commbench::cli::{Cli, Command};
 use commbench::commands;
-use commbench::error::Error;
+use commbench::error::{Error, tell};
 use commbench::world::LaunchSite;
 
 /// How long the other ranks leave rank 0 to speak. A launcher ends the whole job when the first
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code as u8),
         Err(error) => {
             if speaks {
-                eprintln!("{}", error.to_terminal());
+                tell(&error.to_terminal());
             }
             end(error.exit.code(), speaks)
         }

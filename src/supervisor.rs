@@ -17,7 +17,7 @@ use rustix::termios::tcgetwinsize;
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::error::{Error, Exit, Result};
+use crate::error::{Error, Exit, Result, tell};
 use crate::flight::{FlightRecorder, Phase};
 use crate::world::LaunchSite;
 
@@ -144,7 +144,7 @@ fn outcome(site: LaunchSite, recorder: &FlightRecorder, status: ExitStatus) -> i
                 site.rank
             ),
         );
-        eprintln!("{}", error.to_terminal());
+        tell(&error.to_terminal());
         return Exit::RankDied.code();
     }
     if recorder.phase() != Phase::Finished {

@@ -230,10 +230,12 @@ fn a_launcher_that_is_killed_leaves_no_process_and_no_half_file() {
     let child = endless(&scratch, 3);
     let_it_sample(&scratch, 3);
     signal(child.id(), "KILL");
-    finish(child).expect_code(137);
+    let output = finish(child).expect_code(137);
     wait_for("every process to be gone", || {
         job_processes(&scratch.0).is_empty().then_some(())
     });
+    let result = output.result(&scratch.0.join("o"));
+    complete_samples(&scratch, &result, 3);
     let leftovers = scratch.files();
     assert!(
         leftovers.iter().all(|name| !name.contains("tmp")),

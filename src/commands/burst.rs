@@ -9,7 +9,7 @@ use super::run::{RunFrame, exit_code};
 use super::show;
 use crate::cli::{BackendArg, BurstArgs};
 use crate::clock::utc_now;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, tell};
 use crate::executor::Variant;
 use crate::executor::choose::{Ready, Request, Wanted, make_ready};
 use crate::flight::Phase;
@@ -106,7 +106,7 @@ fn on_this_rank(
     if let Err(error) = &outcome {
         session.watchdog.disarm();
         if session.world.is_root() {
-            eprintln!("{}", error.to_terminal());
+            tell(&error.to_terminal());
         }
     }
     session.recorder.enter(Phase::Finished, 0);
@@ -214,7 +214,7 @@ impl Job<'_> {
         });
         let is_root = session.world.is_root();
         if is_root && ready.backend == Backend::MpiHost {
-            eprintln!("{HOST_NOTICE}");
+            tell(HOST_NOTICE);
         }
         let mut progress: Box<dyn Progress> = match self.terminals.err {
             Some(columns) if is_root => Box::new(TerminalProgress::new(columns)),

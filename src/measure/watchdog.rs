@@ -14,7 +14,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::exit;
 
 use super::judge::{Seen, judge};
-use crate::error::{Error, Exit, Result};
+use crate::error::{Error, Exit, Result, tell};
 use crate::executor::Lifeline;
 use crate::flight::{End, FlightRecorder, Phase, Position};
 use crate::process::{process_state, stopped_ranks_of_this_job};
@@ -282,11 +282,11 @@ fn end(shared: &Shared, contents: &Contents, seen: &[Seen], failure: &Failure, e
         .or_else(|| seen.iter().find(|rank| rank.can_save()))
         .map(|rank| rank.rank);
     if saver == Some(shared.rank) {
-        eprintln!("{}", error.to_terminal());
+        tell(&error.to_terminal());
         if let Some(rescue) = &contents.rescue {
             match rescue(failure, &contents.peers) {
-                Ok(folder) => eprintln!("  what was measured is in {}", folder.display()),
-                Err(error) => eprintln!("{}", error.to_terminal()),
+                Ok(folder) => tell(&format!("  what was measured is in {}", folder.display())),
+                Err(error) => tell(&error.to_terminal()),
             }
         }
         shared.recorder.set_saved();
@@ -317,7 +317,9 @@ fn abort_with_deadline(lifeline: Arc<dyn Lifeline>) {
 fn end_in_start_up(shared: &Shared, interrupted: Option<i32>) -> ! {
     if let Some(signal) = interrupted {
         if shared.rank == 0 {
-            eprintln!("commbench: asked to end (signal {signal}) while starting up");
+            tell(&format!(
+                "commbench: asked to end (signal {signal}) while starting up"
+            ));
         }
         exit(Exit::Other.code());
     }
@@ -342,7 +344,7 @@ fn end_in_start_up(shared: &Shared, interrupted: Option<i32>) -> ! {
             format!("no progress for {waited:.1} s while {phase}: {who}"),
         )
         .try_this("mpirun -np 2 hostname shows whether the launcher itself works");
-        eprintln!("{}", error.to_terminal());
+        tell(&error.to_terminal());
     } else {
         // Rank 0 speaks; the launcher would end it over this rank's exit.
         thread::sleep(Duration::from_millis(500));
