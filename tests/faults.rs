@@ -181,10 +181,10 @@ fn a_rank_killed_at_any_moment_of_the_start_is_named() {
 
 #[test]
 fn a_rank_stopped_at_any_moment_of_the_start_is_named() {
-    for delay_ms in [0u64, 30, 200] {
+    for (victim, delay_ms) in [(2, 0u64), (0, 60), (2, 30), (0, 200)] {
         let scratch = Scratch::new();
         let child = endless(&scratch, 3);
-        let worker = wait_for("the worker", || worker_pid(&scratch.0, 2));
+        let worker = wait_for("the worker", || worker_pid(&scratch.0, victim));
         std::thread::sleep(Duration::from_millis(delay_ms));
         signal(worker, "STOP");
         let begin = Instant::now();
@@ -195,7 +195,7 @@ fn a_rank_stopped_at_any_moment_of_the_start_is_named() {
             begin.elapsed()
         );
         assert!(
-            output.stderr.contains("rank 2 is stopped"),
+            output.stderr.contains(&format!("rank {victim} is stopped")),
             "after {delay_ms} ms: {}",
             output.stderr
         );

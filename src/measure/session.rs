@@ -37,8 +37,8 @@ impl Session {
         // Watchdog and main thread both use it until the process ends.
         let recorder: &'static FlightRecorder = Box::leak(Box::new(recorder));
         recorder.set_pid(std::process::id());
-        let rank = LaunchSite::from_environment().map_or(0, |site| site.rank);
-        let watchdog = Watchdog::start(rank, recorder, timeout)?;
+        let site = LaunchSite::from_environment().unwrap_or(LaunchSite { rank: 0, size: 1 });
+        let watchdog = Watchdog::start(site, recorder, timeout)?;
         let world = World::join()?;
         let addresses = world.all_gather(&Address {
             host: world.host_name(),

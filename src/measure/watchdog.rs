@@ -16,12 +16,16 @@ use signal_hook::low_level::exit;
 use super::judge::{Seen, judge};
 use crate::error::{Error, Exit, Result, tell};
 use crate::executor::Lifeline;
-use crate::flight::{End, FlightRecorder, Phase, Position};
+use crate::flight::{End, FlightRecorder, Position};
 use crate::process::{process_state, stopped_ranks_of_this_job};
 use crate::result::Failure;
+use crate::world::LaunchSite;
 
 /// How often the ranks are looked at. Only memory is read, so that it disturbs nothing.
 const LOOK: Duration = Duration::from_millis(50);
+
+/// A look that took this long means that this very process was stopped meanwhile.
+const STOPPED: Duration = Duration::from_secs(2);
 
 /// How long NCCL is given to abort. It may never return.
 const ABORT: Duration = Duration::from_millis(500);
@@ -55,6 +59,7 @@ struct Contents {
 
 struct Shared {
     rank: u32,
+    ranks: u32,
     recorder: &'static FlightRecorder,
     timeout: Duration,
     armed: AtomicBool,
@@ -96,7 +101,7 @@ impl Watchdog {
     /// # Errors
     /// Exit code 1 when no thread or signal handler can be had.
     pub fn start(
-        rank: u32,
+        site: LaunchSite,
         recorder: &'static FlightRecorder,
         timeout: Duration,
     ) -> Result<Watchdog> {
@@ -106,7 +111,8 @@ impl Watchdog {
                 .map_err(|error| Error::other(format!("cannot handle signal {number}: {error}")))?;
         }
         let shared = Arc::new(Shared {
-            rank,
+            rank: site.rank,
+            ranks: site.size,
             recorder,
             timeout,
             armed: AtomicBool::new(true),
@@ -177,8 +183,11 @@ fn watch(shared: &Shared) {
         since: Instant::now(),
     };
     let mut error_since: Option<Instant> = None;
+    let mut was_stopped = false;
     while shared.armed.load(Ordering::SeqCst) {
+        let slept = Instant::now();
         thread::sleep(LOOK);
+        was_stopped |= slept.elapsed() > STOPPED;
         let interrupted = match shared.signal.load(Ordering::SeqCst) {
             0 => None,
             signal => Some(signal as i32),
@@ -187,6 +196,14 @@ fn watch(shared: &Shared) {
         if contents.peers.is_empty() {
             drop(contents);
             follow(&mut own, shared.recorder.position());
+            if was_stopped && interrupted.is_some() {
+                // Launchers wake what they end: the others have said why.
+                exit(Exit::Other.code());
+            }
+            if was_stopped {
+                own.since = Instant::now();
+                continue;
+            }
             if interrupted.is_some() || own.since.elapsed() >= shared.limit() {
                 end_in_start_up(shared, interrupted);
             }
@@ -323,22 +340,20 @@ fn end_in_start_up(shared: &Shared, interrupted: Option<i32>) -> ! {
         }
         exit(Exit::Other.code());
     }
-    if shared.rank == 0 {
+    let stopped = stopped_ranks_of_this_job();
+    let speaker = (0..shared.ranks).find(|rank| !stopped.contains_key(rank));
+    if speaker == Some(shared.rank) {
         let waited = shared.limit().as_secs_f64();
-        let stopped: Vec<String> = stopped_ranks_of_this_job()
+        let who: Vec<String> = stopped
             .iter()
             .map(|(rank, pid)| format!("rank {rank} is stopped (process {pid})"))
             .collect();
-        let who = if stopped.is_empty() {
+        let who = if who.is_empty() {
             "a rank has not come to MPI_Init".to_string()
         } else {
-            stopped.join(", ")
+            who.join(", ")
         };
-        let phase = if shared.recorder.phase() == Phase::Starting {
-            "starting up"
-        } else {
-            shared.recorder.phase().words()
-        };
+        let phase = shared.recorder.phase().words();
         let error = Error::new(
             Exit::Hung,
             format!("no progress for {waited:.1} s while {phase}: {who}"),
@@ -346,7 +361,7 @@ fn end_in_start_up(shared: &Shared, interrupted: Option<i32>) -> ! {
         .try_this("mpirun -np 2 hostname shows whether the launcher itself works");
         tell(&error.to_terminal());
     } else {
-        // Rank 0 speaks; the launcher would end it over this rank's exit.
+        // Another speaks; the launcher would end it over this rank's exit.
         thread::sleep(Duration::from_millis(500));
     }
     exit(Exit::Hung.code());
