@@ -2,7 +2,7 @@
 
 use super::{DataType, ModelFacts, Op, OpKind, Plan};
 use crate::error::{Error, Result};
-use crate::units::{format_bytes, group_thousands};
+use crate::units::format_bytes;
 
 /// All-reduces of one layer under Tensor Parallelism: after attention, and after the MLP or MoE.
 const ALLREDUCES_PER_LAYER: u64 = 2;
@@ -81,21 +81,11 @@ pub fn allreduce_burst(model: &ModelFacts, request: &BurstRequest) -> Result<Pla
             model.hidden_size, request.batch
         ),
     };
-    let size = match request.bytes {
-        Some(_) => format_bytes(bytes),
-        None => format!("{} B", group_thousands(bytes)),
-    };
+    let kind = OpKind::AllReduce;
     Ok(Plan {
-        label: format!("{ops} all-reduces of {size} {dtype}"),
+        label: format!("{} of {} {dtype}", kind.counted(ops), format_bytes(bytes)),
         origin: format!("{}: {count_from}; {bytes_from}", model.name),
-        ops: vec![
-            Op {
-                kind: OpKind::AllReduce,
-                bytes,
-                dtype,
-            };
-            ops as usize
-        ],
+        ops: vec![Op { kind, bytes, dtype }; ops as usize],
     })
 }
 

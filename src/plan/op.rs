@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::DataType;
+use crate::units::group_thousands;
 
 /// The kind of a collective call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -20,11 +21,16 @@ impl OpKind {
         }
     }
 
-    /// The name in sentences.
-    pub fn words(self) -> &'static str {
-        match self {
-            OpKind::AllReduce => "all-reduce",
-        }
+    /// So many of these in a sentence: "122 all-reduces".
+    pub fn counted(self, ops: u64) -> String {
+        let (one, many) = match self {
+            OpKind::AllReduce => ("all-reduce", "all-reduces"),
+        };
+        format!(
+            "{} {}",
+            group_thousands(ops),
+            if ops == 1 { one } else { many }
+        )
     }
 
     /// Factor from algorithm to bus bandwidth over `ranks` ranks, as nccl-tests defines it.
@@ -77,6 +83,12 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_is_not_many() {
+        assert_eq!(OpKind::AllReduce.counted(1), "1 all-reduce");
+        assert_eq!(OpKind::AllReduce.counted(2000), "2,000 all-reduces");
+    }
 
     #[test]
     fn bus_factor_is_that_of_nccl_tests() {

@@ -12,9 +12,8 @@ pub(super) fn markdown(run: &RunResult) -> String {
     }
     if let Some(first) = run.results.first() {
         out.push_str(&format!(
-            "{} {}s of {} {} over {} ranks ({}).\n\n",
-            first.plan.ops,
-            first.plan.kind.words(),
+            "{} of {} {} over {} ranks ({}).\n\n",
+            first.plan.kind.counted(first.plan.ops),
             format_bytes(first.plan.bytes),
             first.plan.dtype,
             run.ranks,

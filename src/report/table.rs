@@ -248,9 +248,8 @@ pub fn terminal_report(run: &RunResult, folder: &str, files: &[&str], colour: bo
     let mut out = String::new();
     if let Some(first) = run.results.first() {
         out.push_str(&bold(&format!(
-            "{} {}s of {} {}, {} ranks",
-            group_thousands(first.plan.ops),
-            first.plan.kind.words(),
+            "{} of {} {}, {} ranks",
+            first.plan.kind.counted(first.plan.ops),
             format_bytes(first.plan.bytes),
             first.plan.dtype,
             run.ranks

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::plan::OpKind;
 use crate::result::{Backend, Buffers, Gpu, Measurement, RunResult, Series, Status};
 use crate::stats::Summary;
 use crate::units::{format_bytes, group_thousands, significant};
@@ -211,9 +210,7 @@ fn count(number: u64, one: &str, many: &str) -> String {
 /// "122 all-reduces of 14,336 B bf16, 8 ranks"
 fn title(run: &RunResult, rows: &[Row<'_>]) -> String {
     let plan = &rows[0].measurement.plan;
-    let ops = match plan.kind {
-        OpKind::AllReduce => count(plan.ops, "all-reduce", "all-reduces"),
-    };
+    let ops = plan.kind.counted(plan.ops);
     let sizes = rows.iter().map(|row| row.measurement.plan.bytes);
     let (least, most) = (
         sizes.clone().min().unwrap_or(plan.bytes),
