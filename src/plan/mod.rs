@@ -3,7 +3,9 @@
 
 mod decode;
 mod dtype;
+mod huggingface;
 mod model;
+mod moe_layers;
 mod op;
 
 pub use decode::{BurstRequest, allreduce_burst};

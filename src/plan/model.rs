@@ -1,18 +1,19 @@
 //! Facts of a model, as far as communication depends on them.
 
-use std::path::Path;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::DataType;
+use super::{DataType, huggingface};
 use crate::error::{Error, Result};
 
 /// A model file larger than this is no model file.
 const MAX_MODEL_FILE_BYTES: u64 = 1 << 20;
 
 /// Upper bound of every count in a model file: far above any model, far below overflow.
-const MAX_COUNT: u64 = 1 << 24;
+pub(super) const MAX_COUNT: u64 = 1 << 24;
 
 /// Presets compiled into the binary: file stem and text.
 const PRESETS: &[(&str, &str)] = &[(
@@ -69,6 +70,12 @@ impl ModelFacts {
                 self.experts_per_token, self.routed_experts
             ));
         }
+        if self.moe_layers > 0 && self.experts_per_token == 0 {
+            return Err(format!(
+                "experts_per_token = 0 contradicts moe_layers = {}",
+                self.moe_layers
+            ));
+        }
         Ok(())
     }
 }
@@ -78,43 +85,96 @@ pub fn preset_names() -> Vec<&'static str> {
     PRESETS.iter().map(|(name, _)| *name).collect()
 }
 
-/// Loads a model by preset name, or from a TOML file when `name_or_path` ends in `.toml` or names
-/// an existing file.
+/// Loads a model by preset name, or from a file: a Hugging Face configuration when its name ends in
+/// `.json` or its text starts with `{`, else TOML. A folder stands for the `config.json` in it.
 ///
 /// # Errors
-/// Exit code 2 for an unknown name or a file whose fields are missing or impossible, 3 for a file
+/// Exit code 2 for an unknown name or a file whose contents are missing or impossible, 3 for a file
 /// that cannot be read.
 pub fn load_model(name_or_path: &str) -> Result<ModelFacts> {
     if let Some((_, text)) = PRESETS.iter().find(|(name, _)| *name == name_or_path) {
-        return parse_model(text, name_or_path);
+        return parse_toml(text, name_or_path);
     }
-    let path = Path::new(name_or_path);
-    if !path.is_file() && path.extension().is_none_or(|extension| extension != "toml") {
+    let mut path = PathBuf::from(name_or_path);
+    if path.is_dir() {
+        path.push("config.json");
+    }
+    let ends_in = |wanted: &str| {
+        path.extension()
+            .is_some_and(|extension| extension.eq_ignore_ascii_case(wanted))
+    };
+    if !path.exists() && !ends_in("toml") && !ends_in("json") {
         return Err(
             Error::usage(format!("unknown model '{name_or_path}'")).try_this(format!(
-                "--model {}, or --model path/to/model.toml",
+                "--model {}, or --model with the path of a config.json or model.toml",
                 preset_names().join(", --model ")
             )),
         );
     }
+    let origin = path.display().to_string();
+    let text = read_model_file(&path, &origin)?;
+    if ends_in("json") || (!ends_in("toml") && text.trim_start().starts_with('{')) {
+        parse_json(&text, &path, &origin)
+    } else {
+        parse_toml(&text, &origin)
+    }
+}
+
+fn read_model_file(path: &Path, origin: &str) -> Result<String> {
     let unreadable = |error: std::io::Error| {
-        Error::environment(format!(
-            "cannot read the model file '{name_or_path}': {error}"
-        ))
-        .try_this("check the path and its permissions")
+        Error::environment(format!("cannot read the model file '{origin}': {error}"))
+            .try_this("check the path and its permissions")
+    };
+    let not_a_model_file = |why: String| {
+        Error::usage(format!("the model file '{origin}' {why}")).try_this(
+            "--model with a model's config.json, or a TOML file as in configs/models/kimi-k2.5.toml",
+        )
     };
     let size = std::fs::metadata(path).map_err(unreadable)?.len();
     if size > MAX_MODEL_FILE_BYTES {
-        return Err(Error::usage(format!(
-            "the model file '{name_or_path}' has {size} bytes; a model file has at most {MAX_MODEL_FILE_BYTES}"
-        ))
-        .try_this("--model with a TOML file as in configs/models/kimi-k2.5.toml"));
+        return Err(not_a_model_file(format!(
+            "has {size} bytes; a model file has at most {MAX_MODEL_FILE_BYTES}"
+        )));
     }
-    let text = std::fs::read_to_string(path).map_err(unreadable)?;
-    parse_model(&text, name_or_path)
+    // Devices and pipes say 0 bytes, so the limit holds for what is read as well.
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)
+        .and_then(|file| file.take(MAX_MODEL_FILE_BYTES + 1).read_to_end(&mut bytes))
+        .map_err(unreadable)?;
+    if bytes.len() as u64 > MAX_MODEL_FILE_BYTES {
+        return Err(not_a_model_file(format!(
+            "goes on after {MAX_MODEL_FILE_BYTES} bytes, the most a model file has"
+        )));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        not_a_model_file(format!(
+            "is no text from byte {} on",
+            error.utf8_error().valid_up_to()
+        ))
+    })
 }
 
-fn parse_model(text: &str, origin: &str) -> Result<ModelFacts> {
+fn parse_json(text: &str, path: &Path, origin: &str) -> Result<ModelFacts> {
+    let refuse = |why: String| {
+        Error::usage(format!("the model file '{origin}' is not usable: {why}")).try_this(
+            "a whole config.json of a causal language model, or the facts as TOML like configs/models/kimi-k2.5.toml",
+        )
+    };
+    let facts = huggingface::parse(text, &name_from_path(path)).map_err(refuse)?;
+    facts.check().map_err(refuse)?;
+    Ok(facts)
+}
+
+/// The file's stem; its folder's name for a `config.json`, as every download is called.
+fn name_from_path(path: &Path) -> String {
+    let stem = path.file_stem().filter(|stem| *stem != "config");
+    stem.or_else(|| path.parent().and_then(Path::file_name))
+        .or_else(|| path.file_stem())
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_else(|| "model".to_string())
+}
+
+fn parse_toml(text: &str, origin: &str) -> Result<ModelFacts> {
     let refuse = |why: String| {
         Error::usage(format!("the model file '{origin}' is not usable: {why}"))
             .try_this("fill it in like configs/models/kimi-k2.5.toml")
@@ -177,22 +237,74 @@ mod tests {
                 good.replace("layers = 61", "layers = 99999999999"),
                 "99999999999",
             ),
+            (
+                good.replace("experts_per_token = 8", "experts_per_token = 0"),
+                "experts_per_token = 0",
+            ),
             (good.replace("hidden_size", "hiden_size"), "hiden_size"),
             (good.replace("\"bf16\"", "\"bf17\""), "bf17"),
             ("{".to_string(), "line 1"),
         ];
         for (text, hint) in cases {
-            let error = parse_model(&text, "m.toml").unwrap_err();
+            let error = parse_toml(&text, "m.toml").unwrap_err();
             assert_eq!(error.exit, crate::error::Exit::Usage);
             assert!(error.what.contains(hint), "{hint}: {}", error.what);
             assert!(!error.what.contains('\n'), "one sentence: {}", error.what);
         }
     }
 
+    #[test]
+    fn files_are_told_apart_by_name_or_by_their_first_character() {
+        let folder = std::env::temp_dir().join(format!("commbench-model-{}", std::process::id()));
+        let download = folder.join("some-model");
+        std::fs::create_dir_all(&download).unwrap();
+        let json = r#"{"num_hidden_layers": 4, "hidden_size": 64}"#;
+        let load = |path: &Path| load_model(path.to_str().unwrap());
+        for (name, text) in [
+            ("config.json", json),
+            ("bare", json),
+            ("facts.toml", PRESETS[0].1),
+            ("facts", PRESETS[0].1),
+            ("wrong.json", PRESETS[0].1),
+            ("wrong.toml", json),
+        ] {
+            std::fs::write(download.join(name), text).unwrap();
+        }
+        std::fs::write(download.join("latin1.json"), b"{\"a\": \"\xe9\"}").unwrap();
+        assert_eq!(load(&download).unwrap().name, "some-model");
+        assert_eq!(load(&download.join("config.json")).unwrap().layers, 4);
+        assert_eq!(load(&download.join("bare")).unwrap().name, "bare");
+        assert_eq!(load(&download.join("facts.toml")).unwrap().layers, 61);
+        assert_eq!(load(&download.join("facts")).unwrap().layers, 61);
+        for name in ["wrong.json", "wrong.toml", "latin1.json"] {
+            let error = load(&download.join(name)).unwrap_err();
+            assert_eq!(error.exit, crate::error::Exit::Usage, "{name}");
+            assert!(error.what.contains(name), "{}", error.what);
+            assert!(error.remedy.is_some());
+        }
+        let error = load(&folder.join("absent.json")).unwrap_err();
+        assert_eq!(error.exit, crate::error::Exit::Environment);
+        let error = load(&folder).unwrap_err();
+        assert_eq!(error.exit, crate::error::Exit::Environment);
+        assert!(error.what.contains("config.json"), "{}", error.what);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_file_without_end_is_not_read_to_its_end() {
+        let error = load_model("/dev/zero").unwrap_err();
+        assert_eq!(error.exit, crate::error::Exit::Usage);
+        assert!(
+            error.what.contains("goes on after 1048576 bytes"),
+            "{}",
+            error.what
+        );
+    }
+
     proptest::proptest! {
         #[test]
         fn no_text_panics(text in "(?s).{0,200}") {
-            let _ = parse_model(&text, "m.toml");
+            let _ = parse_toml(&text, "m.toml");
         }
     }
 }
