@@ -7,8 +7,10 @@ mod huggingface;
 mod model;
 mod moe_layers;
 mod op;
+mod routing;
 
 pub use decode::{BurstRequest, allreduce_burst};
 pub use dtype::DataType;
 pub use model::{ModelFacts, load_model, preset_names};
 pub use op::{Op, OpKind, Plan};
+pub use routing::rank_hit_probability;

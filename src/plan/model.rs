@@ -15,11 +15,26 @@ const MAX_MODEL_FILE_BYTES: u64 = 1 << 20;
 /// Upper bound of every count in a model file: far above any model, far below overflow.
 pub(super) const MAX_COUNT: u64 = 1 << 24;
 
+macro_rules! presets {
+    ($($name:literal),+ $(,)?) => {
+        &[$(($name, include_str!(concat!("../../configs/models/", $name, ".toml")))),+]
+    };
+}
+
 /// Presets compiled into the binary: file stem and text.
-const PRESETS: &[(&str, &str)] = &[(
+const PRESETS: &[(&str, &str)] = presets![
     "kimi-k2.5",
-    include_str!("../../configs/models/kimi-k2.5.toml"),
-)];
+    "kimi-k2",
+    "deepseek-v3",
+    "glm-4.5",
+    "glm-5",
+    "minimax-m2.5",
+    "qwen3-235b-a22b",
+    "qwen3.5-397b-a17b",
+    "gpt-oss-120b",
+    "mixtral-8x7b",
+    "llama-4-maverick",
+];
 
 /// What communication needs to know of a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -204,6 +219,19 @@ mod tests {
         for name in preset_names() {
             assert_eq!(load_model(name).unwrap().name, name);
         }
+    }
+
+    #[test]
+    fn every_file_of_the_folder_is_a_preset() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("configs/models");
+        let mut files: Vec<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| name_from_path(&entry.unwrap().path()))
+            .collect();
+        files.sort();
+        let mut names = preset_names();
+        names.sort_unstable();
+        assert_eq!(files, names);
     }
 
     #[test]
