@@ -17,6 +17,8 @@ Examples:
       the same step for 32 tokens, replayed as a CUDA graph
   mpirun -np 8 commbench allreduce-burst --ops 100 --bytes 64K --dtype fp32
       any other burst
+  commbench plan --model path/to/config.json --batch 64 --ranks 8
+      what a step sends under each parallel plan, from the formulas
 
 Exit codes: 0 done, 2 usage, 3 something is missing here, 4 wrong data, 5 a rank hung, 6 a rank
 died, 7 a gate failed, 1 anything else.";
@@ -36,6 +38,8 @@ pub enum Command {
     AllreduceBurst(Box<BurstArgs>),
     /// List the models that are built in.
     Models,
+    /// Print what one decode step sends under each parallel plan. Runs nothing, needs no ranks.
+    Plan(ShowPlanArgs),
     /// Make report.md and the plots again from a result folder.
     Report(ReportArgs),
     /// Print the JSON schema of result.json.
@@ -102,7 +106,7 @@ pub struct BurstArgs {
 /// What is sent.
 #[derive(Debug, Args)]
 pub struct PlanArgs {
-    /// Built-in model (see `commbench models`) or a model file (TOML).
+    /// Built-in model (see `commbench models`), a Hugging Face config.json, or a model file (TOML).
     #[arg(long, value_name = "NAME|FILE", default_value = "kimi-k2.5")]
     pub model: String,
     /// Tokens in the step, over all ranks.
@@ -184,6 +188,23 @@ pub struct OutputArgs {
     /// Write the result as JSON to standard output, and nothing else there: --json -
     #[arg(long, value_name = "-", value_parser = ["-"])]
     pub json: Option<String>,
+}
+
+/// `plan`.
+#[derive(Debug, Args)]
+pub struct ShowPlanArgs {
+    /// Built-in model (see `commbench models`), a Hugging Face config.json, or a model file (TOML).
+    #[arg(long, value_name = "NAME|FILE", default_value = "kimi-k2.5")]
+    pub model: String,
+    /// Tokens in the step, over all ranks.
+    #[arg(long, value_name = "TOKENS", default_value_t = 1)]
+    pub batch: u64,
+    /// GPUs that share the model.
+    #[arg(long, value_name = "N")]
+    pub ranks: u64,
+    /// Print a JSON object instead of a table.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `report`.

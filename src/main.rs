@@ -31,10 +31,11 @@ fn main() -> ExitCode {
     let outcome = match &cli.command {
         Command::AllreduceBurst(args) => commands::allreduce_burst(args),
         // These need no ranks: one of a job's processes is enough.
-        Command::Models if speaks => show(Ok(commands::models())),
+        Command::Models if speaks => show(commands::models()),
+        Command::Plan(args) if speaks => show(commands::plan(args)),
         Command::Report(args) if speaks => show(commands::report(args)),
         Command::Schema if speaks => show(Ok(commands::schema())),
-        Command::Models | Command::Report(_) | Command::Schema => Ok(0),
+        Command::Models | Command::Plan(_) | Command::Report(_) | Command::Schema => Ok(0),
     };
     match outcome {
         Ok(code) => ExitCode::from(code as u8),

@@ -3,38 +3,22 @@
 mod burst;
 mod environment;
 mod machine;
+mod plan;
 mod report;
 mod run;
 
 pub use burst::allreduce_burst;
+pub use plan::{models, plan};
 pub use report::report;
 
 use std::io::Write;
 
-use crate::plan::{load_model, preset_names};
 use crate::result::RunResult;
 
 /// Prints to standard output. A reader that has seen enough (head, less) is no error.
 pub fn show(text: &str) {
     let mut out = std::io::stdout();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-}
-
-/// `models`: one line a built-in model.
-pub fn models() -> String {
-    let line = |name: &str| match load_model(name) {
-        Ok(facts) => format!(
-            "{:<16} {} layers ({} MoE), hidden {}, {} experts, {} a token\n",
-            facts.name,
-            facts.layers,
-            facts.moe_layers,
-            facts.hidden_size,
-            facts.routed_experts,
-            facts.experts_per_token
-        ),
-        Err(error) => format!("{name}: {error}\n"),
-    };
-    preset_names().into_iter().map(line).collect()
 }
 
 /// `schema`: the JSON schema of result.json, made from the types.

@@ -5,13 +5,13 @@ use crate::error::{Error, Result};
 use crate::units::format_bytes;
 
 /// All-reduces of one layer under Tensor Parallelism: after attention, and after the MLP or MoE.
-const ALLREDUCES_PER_LAYER: u64 = 2;
+pub(super) const ALLREDUCES_PER_LAYER: u64 = 2;
 
 /// More ops than any step has; keeps issue loops and sample files sane.
 const MAX_OPS: u64 = 100_000;
 
 /// Payloads beyond this are refused before anything is allocated.
-const MAX_OP_BYTES: u64 = 1 << 40;
+pub(super) const MAX_OP_BYTES: u64 = 1 << 40;
 
 /// What the user asked of `allreduce-burst`; `None` means "as the model has it".
 #[derive(Debug, Clone, Default)]

@@ -45,6 +45,10 @@ const EXPERT_ROW: [&str; 2] = ["routed_expert_hidden_size", "moe_latent_size"];
 /// Experts that return their input and so need no communication.
 const ZERO_EXPERTS: &str = "zero_expert_num";
 
+/// Groups of experts, and how many of them a token's experts come from.
+const GROUPS: [&str; 2] = ["n_group", "num_expert_group"];
+const GROUPS_PER_TOKEN: &str = "topk_group";
+
 const DTYPES: [&str; 2] = ["torch_dtype", "dtype"];
 
 /// Longest text of a file's that is repeated in a message or a name.
@@ -74,6 +78,7 @@ pub(super) fn parse(text: &str, fallback_name: &str) -> Result<ModelFacts, Strin
     let mut fields = vec![stack.field, HIDDEN];
     let experts = routed_experts(config, &path)?;
     let (mut moe_layers, mut routed_experts, mut experts_per_token) = (0, 0, 0);
+    let mut limited = None;
     if let Some(found) = experts {
         refuse_what_facts_cannot_say(config, hidden_size)?;
         (routed_experts, experts_per_token) = (found.routed, found.per_token);
@@ -86,7 +91,12 @@ pub(super) fn parse(text: &str, fallback_name: &str) -> Result<ModelFacts, Strin
                 with_experts
             }
         };
+        limited = group_limit(config)?;
+        if limited.is_some() {
+            fields.push(GROUPS_PER_TOKEN);
+        }
         if moe_layers == 0 {
+            limited = None;
             (routed_experts, experts_per_token) = (0, 0);
         }
     }
@@ -106,6 +116,8 @@ pub(super) fn parse(text: &str, fallback_name: &str) -> Result<ModelFacts, Strin
         hidden_size,
         routed_experts,
         experts_per_token,
+        expert_groups: limited.map(|(groups, _)| groups),
+        groups_per_token: limited.map(|(_, chosen)| chosen),
         activation_dtype,
     })
 }
@@ -258,6 +270,15 @@ fn refuse_what_facts_cannot_say(
             "{ZERO_EXPERTS} = {count} says that tokens also go to experts without communication, which the facts of a model cannot express"
         )),
     }
+}
+
+/// Number of groups and how many a token chooses from; `None` where that is no limit.
+fn group_limit(config: &Map<String, Value>) -> Result<Option<(u64, u64)>, String> {
+    let groups = agreed(config, &GROUPS)?.map(|(_, groups)| groups);
+    let chosen = whole(config, GROUPS_PER_TOKEN)?;
+    Ok(groups
+        .zip(chosen)
+        .filter(|(groups, chosen)| chosen < groups))
 }
 
 /// The value that all of `fields` present agree on, and the first of them.

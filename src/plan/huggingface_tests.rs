@@ -75,6 +75,29 @@ fn lists_with_one_entry_a_layer_count_when_they_are_uniform() {
 }
 
 #[test]
+fn routers_limited_to_groups_say_so() {
+    let of = |extra: &str| {
+        let facts = facts(&format!(
+            r#"{{"num_hidden_layers": 4, "hidden_size": 64, "num_experts": 16, "moe_topk": 2{extra}}}"#
+        ));
+        facts.expert_groups.zip(facts.groups_per_token)
+    };
+    assert_eq!(of(r#", "n_group": 8, "topk_group": 4"#), Some((8, 4)));
+    assert_eq!(
+        of(r#", "num_expert_group": 4, "topk_group": 2"#),
+        Some((4, 2))
+    );
+    for unlimited in [
+        "",
+        r#", "n_group": 1, "topk_group": 1"#,
+        r#", "n_group": null, "topk_group": 4"#,
+        r#", "topk_group": 1"#,
+    ] {
+        assert_eq!(of(unlimited), None, "{unlimited}");
+    }
+}
+
+#[test]
 fn models_without_experts_are_dense() {
     for extra in [
         "",

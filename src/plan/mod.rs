@@ -7,10 +7,15 @@ mod huggingface;
 mod model;
 mod moe_layers;
 mod op;
+mod parallel;
 mod routing;
 
 pub use decode::{BurstRequest, allreduce_burst};
 pub use dtype::DataType;
 pub use model::{ModelFacts, load_model, preset_names};
 pub use op::{Op, OpKind, Plan};
-pub use routing::rank_hit_probability;
+pub use parallel::{
+    AbsentPlan, Calls, Collective, ParallelKind, ParallelPlan, ParallelPlans, Routing,
+    parallel_plans,
+};
+pub use routing::{rank_hit_probability, rank_hit_probability_in_groups};

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::decode::ALLREDUCES_PER_LAYER;
 use super::{DataType, huggingface};
 use crate::error::{Error, Result};
 
@@ -14,6 +15,9 @@ const MAX_MODEL_FILE_BYTES: u64 = 1 << 20;
 
 /// Upper bound of every count in a model file: far above any model, far below overflow.
 pub(super) const MAX_COUNT: u64 = 1 << 24;
+
+/// Far above any router; the cost of working out their odds grows with the square.
+const MAX_GROUPS: u64 = 4096;
 
 macro_rules! presets {
     ($($name:literal),+ $(,)?) => {
@@ -53,11 +57,28 @@ pub struct ModelFacts {
     pub routed_experts: u64,
     /// Experts a token is sent to, k; 0 for a dense model.
     pub experts_per_token: u64,
+    /// Equal groups that the experts of a layer form, where the router is limited to some of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expert_groups: Option<u64>,
+    /// Groups that the experts of one token may come from; goes with `expert_groups`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub groups_per_token: Option<u64>,
     /// Element type of activations on the wire.
     pub activation_dtype: DataType,
 }
 
 impl ModelFacts {
+    /// Bytes of one token's activations, H·e: what an all-reduce moves for it.
+    pub fn token_bytes(&self) -> u64 {
+        self.hidden_size
+            .saturating_mul(self.activation_dtype.bytes())
+    }
+
+    /// All-reduces of one decode step under Tensor Parallelism.
+    pub fn allreduces_per_step(&self) -> u64 {
+        self.layers.saturating_mul(ALLREDUCES_PER_LAYER)
+    }
+
     fn check(&self) -> std::result::Result<(), String> {
         let counts = [
             ("layers", self.layers, 1),
@@ -89,6 +110,42 @@ impl ModelFacts {
             return Err(format!(
                 "experts_per_token = 0 contradicts moe_layers = {}",
                 self.moe_layers
+            ));
+        }
+        self.check_groups()
+    }
+
+    fn check_groups(&self) -> std::result::Result<(), String> {
+        let (groups, chosen) = match (self.expert_groups, self.groups_per_token) {
+            (None, None) => return Ok(()),
+            (Some(groups), Some(chosen)) => (groups, chosen),
+            (Some(groups), None) => {
+                return Err(format!("expert_groups = {groups} needs groups_per_token"));
+            }
+            (None, Some(chosen)) => {
+                return Err(format!("groups_per_token = {chosen} needs expert_groups"));
+            }
+        };
+        if groups > MAX_GROUPS {
+            return Err(format!("expert_groups = {groups} exceeds {MAX_GROUPS}"));
+        }
+        if groups == 0 || !self.routed_experts.is_multiple_of(groups) {
+            return Err(format!(
+                "expert_groups = {groups} does not divide routed_experts = {}",
+                self.routed_experts
+            ));
+        }
+        if chosen == 0 || chosen > groups {
+            return Err(format!(
+                "groups_per_token = {chosen} is outside 1 to expert_groups = {groups}"
+            ));
+        }
+        // Both factors are at most the number of experts, 2^24.
+        let candidates = chosen * (self.routed_experts / groups);
+        if candidates < self.experts_per_token {
+            return Err(format!(
+                "groups_per_token = {chosen} leaves {candidates} experts to choose experts_per_token = {} from",
+                self.experts_per_token
             ));
         }
         Ok(())
@@ -268,6 +325,30 @@ mod tests {
             (
                 good.replace("experts_per_token = 8", "experts_per_token = 0"),
                 "experts_per_token = 0",
+            ),
+            (
+                format!("{good}expert_groups = 8\n"),
+                "needs groups_per_token",
+            ),
+            (
+                format!("{good}groups_per_token = 8\n"),
+                "needs expert_groups",
+            ),
+            (
+                format!("{good}expert_groups = 7\ngroups_per_token = 2\n"),
+                "expert_groups = 7",
+            ),
+            (
+                format!("{good}expert_groups = 5000\ngroups_per_token = 9\n"),
+                "expert_groups = 5000",
+            ),
+            (
+                format!("{good}expert_groups = 8\ngroups_per_token = 9\n"),
+                "groups_per_token = 9",
+            ),
+            (
+                format!("{good}expert_groups = 384\ngroups_per_token = 7\n"),
+                "leaves 7 experts",
             ),
             (good.replace("hidden_size", "hiden_size"), "hiden_size"),
             (good.replace("\"bf16\"", "\"bf17\""), "bf17"),

@@ -29,6 +29,46 @@ pub fn rank_hit_probability(experts: u64, on_rank: u64, per_token: u64) -> f64 {
     hit
 }
 
+/// The same for a router that first picks `chosen` of `groups` equal groups of neighbouring experts,
+/// each set of them equally likely, and then experts from these alone.
+///
+/// `groups` must be a multiple of the number of ranks, or a divisor of it: a rank then holds whole
+/// groups or lies within one.
+pub fn rank_hit_probability_in_groups(
+    experts: u64,
+    on_rank: u64,
+    per_token: u64,
+    groups: u64,
+    chosen: u64,
+) -> f64 {
+    if groups == 0 {
+        return rank_hit_probability(experts, on_rank, per_token);
+    }
+    let group = experts / groups;
+    let candidates = group * chosen.min(groups);
+    let own_groups = if group == 0 { 0 } else { on_rank / group };
+    if own_groups == 0 {
+        let within = rank_hit_probability(candidates, on_rank, per_token);
+        return within * (chosen.min(groups) as f64 / groups as f64);
+    }
+    // How many of the rank's groups are among the chosen, one choice after the other.
+    let mut odds = vec![1.0];
+    for already in 0..chosen.min(groups) {
+        let left = (groups - already) as f64;
+        let mut next = vec![0.0; odds.len() + 1];
+        for (own_chosen, probability) in odds.iter().enumerate() {
+            let own = own_groups.saturating_sub(own_chosen as u64) as f64 / left;
+            next[own_chosen + 1] += probability * own;
+            next[own_chosen] += probability * (1.0 - own);
+        }
+        odds = next;
+    }
+    let hit = |(own_chosen, probability): (usize, &f64)| {
+        probability * rank_hit_probability(candidates, own_chosen as u64 * group, per_token)
+    };
+    odds.iter().enumerate().map(hit).sum()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,6 +99,65 @@ mod tests {
                     );
                 }
             }
+        }
+    }
+
+    /// All experts' sets that lie in a set of chosen groups, for every such set.
+    fn enumerated_in_groups(experts: u32, on_rank: u32, k: u32, groups: u32, chosen: u32) -> f64 {
+        let size = experts / groups;
+        let rank: u32 = (1 << on_rank) - 1;
+        let (mut sum, mut choices) = (0.0, 0u32);
+        for choice in (0u32..1 << groups).filter(|choice| choice.count_ones() == chosen) {
+            let allowed: u32 = (0..groups)
+                .filter(|group| choice & (1 << group) != 0)
+                .map(|group| ((1 << size) - 1) << (group * size))
+                .sum();
+            let sets =
+                (0u32..1 << experts).filter(|set| set.count_ones() == k && set & !allowed == 0);
+            let (mut all, mut hit) = (0u64, 0u64);
+            for set in sets {
+                all += 1;
+                hit += u64::from(set & rank != 0);
+            }
+            sum += hit as f64 / all as f64;
+            choices += 1;
+        }
+        sum / f64::from(choices)
+    }
+
+    #[test]
+    fn routing_in_groups_is_that_of_enumeration() {
+        for groups in [1, 2, 3, 4, 6, 12] {
+            for ranks in [1u32, 2, 3, 4, 6, 12] {
+                if groups % ranks != 0 && ranks % groups != 0 {
+                    continue;
+                }
+                for chosen in 1..=groups {
+                    for k in 1..=(chosen * (12 / groups)).min(4) {
+                        let expected = enumerated_in_groups(12, 12 / ranks, k, groups, chosen);
+                        let got = rank_hit_probability_in_groups(
+                            12,
+                            (12 / ranks).into(),
+                            k.into(),
+                            groups.into(),
+                            chosen.into(),
+                        );
+                        assert!(
+                            (got - expected).abs() < 1e-13,
+                            "{ranks} ranks, k {k}, {chosen} of {groups} groups: {got}, not {expected}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn routing_in_all_groups_is_routing_without_them() {
+        let plain = rank_hit_probability(256, 32, 8);
+        for groups in [1, 2, 4, 8, 16, 256] {
+            let grouped = rank_hit_probability_in_groups(256, 32, 8, groups, groups);
+            assert!((grouped - plain).abs() < 1e-12, "{groups}: {grouped}");
         }
     }
 

@@ -66,7 +66,7 @@ pub(super) const COLUMNS: [&str; 11] = [
 ];
 
 /// Lines above, below and under the header; rows need none between them.
-const STYLE: TableStyle = TableStyle::new()
+pub(super) const STYLE: TableStyle = TableStyle::new()
     .top_border(LineStyle::none().fill('─').junction('─'))
     .header_separator(LineStyle::none().fill('─').junction('─'))
     .bottom_border(LineStyle::none().fill('─').junction('─'));
