@@ -157,6 +157,12 @@ struct LayerStack {
 fn layer_stack(config: &Map<String, Value>, path: &str) -> Result<LayerStack, String> {
     for field in BLOCK_PATTERNS {
         if let Some(kinds) = block_kinds(config, field)? {
+            let blocks = kinds.len() as u64;
+            if let Some(said) = whole(config, LAYERS)?.filter(|said| *said != blocks) {
+                return Err(format!(
+                    "{LAYERS} = {said} contradicts {field} of {blocks} blocks"
+                ));
+            }
             return blocks_to_layers(field, &kinds);
         }
     }
@@ -260,14 +266,14 @@ fn refuse_what_facts_cannot_say(
     for field in EXPERT_ROW {
         if let Some(row) = whole(config, field)?.filter(|row| *row != hidden_size) {
             return Err(format!(
-                "{field} = {row} says that experts get narrower rows than {HIDDEN} = {hidden_size}, which the facts of a model cannot express"
+                "{field} = {row} says that experts get narrower rows than {HIDDEN} = {hidden_size}, which the facts of a model cannot express (as a TOML file without experts it still has its all-reduces)"
             ));
         }
     }
     match whole(config, ZERO_EXPERTS)? {
         None | Some(0) => Ok(()),
         Some(count) => Err(format!(
-            "{ZERO_EXPERTS} = {count} says that tokens also go to experts without communication, which the facts of a model cannot express"
+            "{ZERO_EXPERTS} = {count} says that tokens also go to experts without communication, which the facts of a model cannot express (as a TOML file without experts it still has its all-reduces)"
         )),
     }
 }

@@ -121,6 +121,12 @@ fn blocks_of_one_all_reduce_pair_up_to_layers() {
     assert_eq!(figures(&text), [3, 2, 64, 16, 2]);
     let text = format!(r#"{{{base}, "layers_block_type": ["mamba", "moe", "attention", "moe"]}}"#);
     assert_eq!(figures(&text), [2, 2, 64, 16, 2]);
+    let text = format!(r#"{{{base}, "num_hidden_layers": 5, "hybrid_override_pattern": "MEM*"}}"#);
+    let reason = parse(&text, "f").unwrap_err();
+    assert!(
+        reason.contains("num_hidden_layers = 5 contradicts"),
+        "{reason}"
+    );
     for (pattern, hint) in [(r#""MEM""#, "3 blocks"), (r#""ME?*""#, "'?'"), ("7", "= 7")] {
         let text = format!(r#"{{{base}, "hybrid_override_pattern": {pattern}}}"#);
         let reason = parse(&text, "f").unwrap_err();

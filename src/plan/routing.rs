@@ -46,7 +46,7 @@ pub fn rank_hit_probability_in_groups(
     }
     let group = experts / groups;
     let candidates = group * chosen.min(groups);
-    let own_groups = if group == 0 { 0 } else { on_rank / group };
+    let own_groups = on_rank.checked_div(group).unwrap_or(0);
     if own_groups == 0 {
         let within = rank_hit_probability(candidates, on_rank, per_token);
         return within * (chosen.min(groups) as f64 / groups as f64);
