@@ -91,6 +91,7 @@ const END_DETAIL: usize = 7;
 const TEXT_LEN: usize = 8;
 const SAVED: usize = 9;
 const JOURNAL_LEN: usize = 10;
+const COMPLETE: usize = 11;
 const TEXT: usize = 16;
 const TEXT_WORDS: usize = 128;
 const JOURNAL: usize = TEXT + TEXT_WORDS;
@@ -291,6 +292,16 @@ impl FlightRecorder {
     /// Whether this rank has put the partial result on disk.
     pub fn saved(&self) -> bool {
         self.words[SAVED].load(Ordering::Acquire) == 1
+    }
+
+    /// Tells the other ranks that the complete result is on disk: no partial one may replace it.
+    pub fn set_complete(&self) {
+        self.words[COMPLETE].store(1, Ordering::Release);
+    }
+
+    /// Whether this rank has put the complete result on disk.
+    pub fn complete(&self) -> bool {
+        self.words[COMPLETE].load(Ordering::Acquire) == 1
     }
 
     /// Appends one sample of `series`. Beyond the capacity nothing is kept.

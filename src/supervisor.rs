@@ -9,6 +9,8 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -19,6 +21,7 @@ use signal_hook::iterator::Signals;
 
 use crate::error::{Error, Exit, Result, tell};
 use crate::flight::{FlightRecorder, Phase};
+use crate::process::{ProcessState, process_state};
 use crate::world::LaunchSite;
 
 /// Holds the descriptor number of the rank's flight recorder; marks the child as a worker.
@@ -32,8 +35,11 @@ const TERMINALS_VARIABLE: &str = "COMMBENCH_TERMINALS";
 /// kills them all once it is gone.
 const MOURNING: Duration = Duration::from_secs(5);
 
-/// How often a supervisor looks whether its launcher still lives.
-const LAUNCHER_LOOK: Duration = Duration::from_millis(200);
+/// How often a supervisor looks after its launcher and its worker.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// How long a worker that is ended may take to save what it has.
+const LAST_MOMENTS: Duration = Duration::from_secs(4);
 
 /// What a worker has of its supervisor.
 #[derive(Debug)]
@@ -92,11 +98,16 @@ impl Worker {
 }
 
 /// Runs this program again as the rank's worker and returns the exit code for the launcher.
-/// `environment` is what the worker has in addition.
+/// `environment` is what the worker has in addition; a worker that stays stopped for `timeout`
+/// is ended.
 ///
 /// # Errors
 /// Exit code 3 when no child can be started.
-pub fn supervise(site: LaunchSite, environment: &[(&str, String)]) -> Result<i32> {
+pub fn supervise(
+    site: LaunchSite,
+    timeout: Duration,
+    environment: &[(&str, String)],
+) -> Result<i32> {
     let recorder = FlightRecorder::create()?;
     let program = std::env::current_exe()
         .map_err(|error| Error::other(format!("cannot find this program itself: {error}")))?;
@@ -121,10 +132,58 @@ pub fn supervise(site: LaunchSite, environment: &[(&str, String)]) -> Result<i32
         .map_err(|error| Error::environment(format!("cannot start rank {}: {error}", site.rank)))?;
     recorder.set_pid(child.id());
     pass_signals_on(child.id())?;
+    let ended_over_a_stop = look_after(site, child.id(), timeout);
     let status = child
         .wait()
         .map_err(|error| Error::other(format!("cannot wait for rank {}: {error}", site.rank)))?;
+    if ended_over_a_stop.load(Ordering::SeqCst) {
+        return Ok(Exit::Hung.code());
+    }
     Ok(outcome(site, &recorder, status))
+}
+
+/// Ends the worker when the launcher is gone, which tells nobody when it is killed outright, and
+/// when it stays stopped though no other rank is left that could say so. A worker that is ended
+/// wakes up to save what it has. Returns whether it was ended over a stop.
+fn look_after(site: LaunchSite, worker: u32, timeout: Duration) -> Arc<AtomicBool> {
+    let over_a_stop = Arc::new(AtomicBool::new(false));
+    let Some(pid) = Pid::from_raw(worker as i32) else {
+        return over_a_stop;
+    };
+    let ended = Arc::clone(&over_a_stop);
+    std::thread::spawn(move || {
+        let launcher = rustix::process::getppid();
+        let mut stopped_since: Option<Instant> = None;
+        loop {
+            std::thread::sleep(LOOK);
+            if rustix::process::getppid() != launcher {
+                let _ = kill_process(pid, Signal::TERM);
+                return;
+            }
+            if process_state(worker) != ProcessState::Stopped {
+                stopped_since = None;
+                continue;
+            }
+            if stopped_since.get_or_insert_with(Instant::now).elapsed() >= timeout {
+                break;
+            }
+        }
+        ended.store(true, Ordering::SeqCst);
+        let error = Error::new(
+            Exit::Hung,
+            format!(
+                "rank {} was stopped (SIGSTOP or a debugger) for {:.0} s and is ended",
+                site.rank,
+                timeout.as_secs_f64()
+            ),
+        );
+        tell(&error.to_terminal());
+        let _ = kill_process(pid, Signal::TERM);
+        let _ = kill_process(pid, Signal::CONT);
+        std::thread::sleep(LAST_MOMENTS);
+        let _ = kill_process(pid, Signal::KILL);
+    });
+    over_a_stop
 }
 
 fn outcome(site: LaunchSite, recorder: &FlightRecorder, status: ExitStatus) -> i32 {
@@ -163,14 +222,6 @@ fn pass_signals_on(child: u32) -> Result<()> {
     let Some(pid) = Pid::from_raw(child as i32) else {
         return Ok(());
     };
-    std::thread::spawn(move || {
-        // A launcher that is killed outright tells nobody.
-        let launcher = rustix::process::getppid();
-        while rustix::process::getppid() == launcher {
-            std::thread::sleep(LAUNCHER_LOOK);
-        }
-        let _ = kill_process(pid, Signal::TERM);
-    });
     std::thread::spawn(move || {
         for number in signals.forever() {
             let signal = match number {

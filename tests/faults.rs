@@ -120,6 +120,26 @@ fn a_stopped_rank_is_named_and_samples_are_kept() {
 }
 
 #[test]
+fn all_ranks_stopped_at_once_still_end_and_save() {
+    let scratch = Scratch::new();
+    let child = endless(&scratch, 3);
+    let_it_sample(&scratch, 3);
+    for rank in 0..3 {
+        signal(worker_pid(&scratch.0, rank).unwrap(), "STOP");
+    }
+    let begin = Instant::now();
+    let (output, result) = ended(&scratch, child, 5);
+    // Nobody is left to say so in time but the supervisors, which wait for the whole timeout.
+    assert!(
+        begin.elapsed() < Duration::from_secs(TIMEOUT_S + 5),
+        "{:?}",
+        begin.elapsed()
+    );
+    assert!(output.stderr.contains("was stopped"), "{}", output.stderr);
+    complete_samples(&scratch, &result, 3);
+}
+
+#[test]
 fn the_whole_rank_killed_supervisor_and_all_is_still_named() {
     let scratch = Scratch::new();
     let child = endless(&scratch, 3);

@@ -52,7 +52,11 @@ pub fn allreduce_burst(args: &BurstArgs) -> Result<i32> {
     let launched = LaunchSite::from_environment();
     match launched {
         Some(site) if site.size > 1 => match Worker::from_supervisor()? {
-            None => supervise(site, &worker_variables(args, site.rank)),
+            None => supervise(
+                site,
+                args.sampling.timeout,
+                &worker_variables(args, site.rank),
+            ),
             Some(worker) => on_this_rank(args, &model, &plan, worker, started),
         },
         _ => Err(Error::usage("1 rank alone: an all-reduce needs at least 2")
@@ -282,6 +286,9 @@ impl Job<'_> {
     ) -> Result<i32> {
         let (run, series) = frame.result(state, None);
         let written = frame.save_complete(folder, &run, &series);
+        if written.is_ok() {
+            self.session.recorder.set_complete();
+        }
         let files: &[&str] = written.as_ref().map_or(&[], |files| files);
         if self.args.output.json.is_some() {
             show(&format!(
