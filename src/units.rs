@@ -4,6 +4,11 @@
 ///
 /// Suffixes are powers of 1024, as in nccl-tests; a trailing `B` or `iB` is accepted.
 ///
+/// ```
+/// assert_eq!(commbench::units::parse_bytes("14K"), Ok(14_336));
+/// assert!(commbench::units::parse_bytes("1.5M").is_err());
+/// ```
+///
 /// # Errors
 /// A sentence for the user when the text is no size or does not fit 64 bits.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {

@@ -25,6 +25,13 @@ pub struct Summary {
 
 impl Summary {
     /// Summarises `values` (any order). `None` when there are none, or one is not finite.
+    ///
+    /// ```
+    /// use commbench::stats::Summary;
+    ///
+    /// let few = Summary::of(&[3.0, 1.0, 2.0]).unwrap();
+    /// assert_eq!((few.median, few.ci95), (2.0, None)); // 3 samples carry no interval
+    /// ```
     pub fn of(values: &[f64]) -> Option<Summary> {
         if values.is_empty() || values.iter().any(|value| !value.is_finite()) {
             return None;
