@@ -45,6 +45,14 @@ fn state_in(stat: &str) -> ProcessState {
     }
 }
 
+/// Variables in which launchers tell a process its rank and the number of ranks: those of Open
+/// MPI, MPICH (PMI) and Slurm.
+pub(crate) const RANK_AND_SIZE_VARIABLES: [(&str, &str); 3] = [
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("PMI_RANK", "PMI_SIZE"),
+    ("SLURM_PROCID", "SLURM_NTASKS"),
+];
+
 /// Variables in which launchers name the job: processes with the same value belong together.
 const JOB_VARIABLES: [&str; 4] = [
     "PMIX_NAMESPACE",
@@ -83,9 +91,9 @@ pub fn stopped_ranks_of_this_job() -> BTreeMap<u32, u32> {
         if variable(name) != Some(job.as_str()) || process_state(pid) != ProcessState::Stopped {
             continue;
         }
-        let rank = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"]
+        let rank = RANK_AND_SIZE_VARIABLES
             .iter()
-            .find_map(|name| variable(name)?.parse::<u32>().ok());
+            .find_map(|(rank, _)| variable(rank)?.parse::<u32>().ok());
         if let Some(rank) = rank {
             stopped.insert(rank, pid);
         }

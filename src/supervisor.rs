@@ -20,6 +20,7 @@ use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::error::{Error, Exit, Result, tell};
+use crate::executor::NCCL_LOG_FD_VARIABLE;
 use crate::flight::{FlightRecorder, Phase};
 use crate::process::{ProcessState, process_state};
 use crate::world::LaunchSite;
@@ -187,8 +188,9 @@ fn look_after(site: LaunchSite, worker: u32, timeout: Duration) -> Arc<AtomicBoo
 }
 
 fn outcome(site: LaunchSite, recorder: &FlightRecorder, status: ExitStatus) -> i32 {
-    // A worker that ends with a code has said what there was to say.
-    if let Some(code) = status.code() {
+    // A worker that ends with one of our codes has said what there was to say. Any other is a
+    // library's exit, or a panic that nothing caught.
+    if let Some(code @ 0..=7) = status.code() {
         return code;
     }
     let signal = status.signal().unwrap_or(0);
@@ -198,10 +200,7 @@ fn outcome(site: LaunchSite, recorder: &FlightRecorder, status: ExitStatus) -> i
         // The others do not watch this recorder yet.
         let error = Error::new(
             Exit::RankDied,
-            format!(
-                "rank {} died of signal {signal} while starting up",
-                site.rank
-            ),
+            format!("rank {} died while starting up ({status})", site.rank),
         );
         tell(&error.to_terminal());
         return Exit::RankDied.code();
@@ -253,7 +252,7 @@ fn nccl_log_variables(log: &File) -> [(&'static str, String); 4] {
         ("NCCL_DEBUG", "INFO".to_string()),
         ("NCCL_DEBUG_SUBSYS", "INIT".to_string()),
         ("NCCL_DEBUG_FILE", format!("/proc/self/fd/{fd}")),
-        ("COMMBENCH_NCCL_LOG_FD", fd.to_string()),
+        (NCCL_LOG_FD_VARIABLE, fd.to_string()),
     ]
 }
 

@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
 use crate::plan::DataType;
+use crate::process::RANK_AND_SIZE_VARIABLES;
 
 #[cfg(feature = "mpi")]
 use mpi::{
@@ -27,15 +28,10 @@ pub struct LaunchSite {
 }
 
 impl LaunchSite {
-    /// Reads the variables that Open MPI, MPICH (PMI) and Slurm set; `None` without a launcher.
+    /// Reads the variables that launchers set; `None` without a launcher.
     pub fn from_environment() -> Option<LaunchSite> {
-        const VARIABLES: [(&str, &str); 3] = [
-            ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
-            ("PMI_RANK", "PMI_SIZE"),
-            ("SLURM_PROCID", "SLURM_NTASKS"),
-        ];
         let number = |name: &str| std::env::var(name).ok()?.parse::<u32>().ok();
-        VARIABLES.iter().find_map(|(rank, size)| {
+        RANK_AND_SIZE_VARIABLES.iter().find_map(|(rank, size)| {
             Some(LaunchSite {
                 rank: number(rank)?,
                 size: number(size)?,

@@ -299,3 +299,59 @@ fn wrong_data_is_exit_code_4_and_marks_everything() {
         assert!(text.contains("WRONG DATA"), "{name}");
     }
 }
+
+#[cfg(feature = "fault-injection")]
+#[test]
+fn a_panic_on_one_rank_ends_the_job_and_costs_no_sample() {
+    let scratch = Scratch::new();
+    let arguments = [
+        "allreduce-burst",
+        "--backend",
+        "host",
+        "--out",
+        "o",
+        "--timeout",
+        "20",
+        "--precision",
+        "0.0001%",
+        "--budget",
+        "300",
+    ];
+    let mut command = mpirun(&scratch.0, 3, &arguments);
+    command.env("COMMBENCH_FAULT", "panic:1");
+    let (output, result) = ended(&scratch, command.spawn().unwrap(), 1);
+    assert!(
+        output.took < Duration::from_secs(10),
+        "not only by the timeout"
+    );
+    assert_eq!(result["failure"]["rank"], 1);
+    assert!(
+        output.stderr.contains("as the test asked"),
+        "{}",
+        output.stderr
+    );
+    complete_samples(&scratch, &result, 3);
+}
+
+#[cfg(feature = "fault-injection")]
+#[test]
+fn a_library_that_does_not_close_costs_no_sample() {
+    let scratch = Scratch::new();
+    let arguments = [
+        "allreduce-burst",
+        "--backend",
+        "host",
+        "--budget",
+        "0.3",
+        "--out",
+        "o",
+    ];
+    let mut command = mpirun(&scratch.0, 3, &arguments);
+    command.env("COMMBENCH_FAULT", "close:1");
+    let (output, result) = ended(&scratch, command.spawn().unwrap(), 3);
+    assert_eq!(
+        output.stderr.matches("the library does not close").count(),
+        1
+    );
+    assert!(result["results"][0]["burst_us"]["n"].as_u64().unwrap() >= 6);
+}

@@ -133,6 +133,7 @@ impl Job<'_> {
             Ok(measured) => measured,
             Err(error) => {
                 if world.is_root() {
+                    self.keep_what_there_is(&error);
                     folder.remove_if_empty();
                 }
                 return Err(error);
@@ -145,6 +146,25 @@ impl Job<'_> {
         };
         let code = world.agree(written)?;
         world.broadcast(code.as_ref())
+    }
+
+    /// Saves samples that were taken before an error that all ranks share.
+    fn keep_what_there_is(&self, error: &Error) {
+        let failure = Failure {
+            exit_code: error.exit.code(),
+            text: error.what.clone(),
+            rank: None,
+            op: None,
+            phase: Some(self.session.recorder.phase().words().to_string()),
+        };
+        match self.session.watchdog.rescue_now(&failure) {
+            Some(Ok(folder)) => tell(&format!(
+                "commbench: what was measured is in {}",
+                folder.display()
+            )),
+            Some(Err(error)) => tell(&error.to_terminal()),
+            None => {}
+        }
     }
 
     /// Gets an executor, samples with it, and closes it whatever came of that: a process that

@@ -112,6 +112,8 @@ impl Executor for HostExecutor<'_> {
     }
 
     fn fire(&mut self, _variant: Variant) -> Result<RankSample> {
+        #[cfg(feature = "fault-injection")]
+        crate::faults::panic_in_a_replay(self.world.rank());
         let send = self.send.as_bytes();
         let receive = self.receive.as_mut_bytes();
         let arrival_ns = monotonic_ns();
@@ -200,6 +202,8 @@ impl Executor for HostExecutor<'_> {
     }
 
     fn close(self: Box<Self>) -> Result<()> {
+        #[cfg(feature = "fault-injection")]
+        crate::faults::closing(self.world.rank())?;
         Ok(())
     }
 }

@@ -14,6 +14,9 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::result::{Mode, Placement, RankSample, WrongElement};
 
+/// Tells a rank which descriptor holds NCCL's log; set by its supervisor.
+pub const NCCL_LOG_FD_VARIABLE: &str = "COMMBENCH_NCCL_LOG_FD";
+
 /// How one series replays the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Variant {

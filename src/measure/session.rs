@@ -20,6 +20,16 @@ pub struct Session {
     pub peers_visible: bool,
 }
 
+/// A panic is a defect of ours on one rank, and the others wait for it: its words go on record,
+/// so that their watchdogs end the job over it and save what there is.
+fn record_panics(recorder: &'static FlightRecorder) {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        recorder.fail(&Error::other(format!("a defect in commbench: {panic}")));
+        usual(panic);
+    }));
+}
+
 #[derive(Serialize, Deserialize)]
 struct Address {
     host: String,
@@ -38,6 +48,7 @@ impl Session {
         let recorder: &'static FlightRecorder = Box::leak(Box::new(recorder));
         recorder.set_pid(std::process::id());
         let site = LaunchSite::from_environment().unwrap_or(LaunchSite { rank: 0, size: 1 });
+        record_panics(recorder);
         let watchdog = Watchdog::start(site, recorder, timeout)?;
         let world = World::join()?;
         let addresses = world.all_gather(&Address {

@@ -144,11 +144,6 @@ impl Watchdog {
         self.shared.contents().lifeline = lifeline;
     }
 
-    /// Takes the library's handle back, before the library is closed.
-    pub fn drop_lifeline(&self) {
-        self.shared.contents().lifeline = None;
-    }
-
     /// Says how to save what was measured.
     pub fn set_rescue(&self, rescue: Rescue) {
         self.shared.contents().rescue = Some(rescue);

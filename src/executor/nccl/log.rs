@@ -5,11 +5,10 @@
 
 use std::collections::BTreeMap;
 
-/// Tells the rank which descriptor holds NCCL's log.
-const DEBUG_FD_VARIABLE: &str = "COMMBENCH_NCCL_LOG_FD";
+use crate::executor::NCCL_LOG_FD_VARIABLE;
 
 fn text() -> Option<String> {
-    let fd: i32 = std::env::var(DEBUG_FD_VARIABLE).ok()?.parse().ok()?;
+    let fd: i32 = std::env::var(NCCL_LOG_FD_VARIABLE).ok()?.parse().ok()?;
     let bytes = std::fs::read(format!("/proc/self/fd/{fd}")).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
