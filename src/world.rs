@@ -213,16 +213,30 @@ impl World {
     }
 
     /// Makes one outcome of every rank's: all succeed, or all get the error of the lowest rank
-    /// that failed. Every rank must call it, whatever its own outcome was.
+    /// that failed, with the names of the ranks that failed where not all did. Every rank must
+    /// call it, whatever its own outcome was.
     ///
     /// # Errors
     /// The error of the lowest rank that has one.
     pub fn agree<T>(&self, mine: Result<T>) -> Result<T> {
         let errors = self.all_gather(&mine.as_ref().err().cloned())?;
-        match errors.into_iter().flatten().next() {
+        match common_error(errors) {
             Some(error) => Err(error),
             None => mine,
         }
+    }
+
+    /// Does `work` at rank 0 alone, and gives its outcome to every rank.
+    ///
+    /// # Errors
+    /// The error of `work`, on every rank.
+    pub fn at_root<T: Serialize + DeserializeOwned>(
+        &self,
+        work: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        let done = self.is_root().then(work);
+        let outcome: std::result::Result<T, Error> = self.broadcast(done.as_ref())?;
+        outcome
     }
 
     /// The MPI library's own words about itself; `None` without MPI.
@@ -329,6 +343,21 @@ impl HalfFloat for half::f16 {
     }
 }
 
+/// What went wrong among the ranks, `errors` in rank order.
+fn common_error(errors: Vec<Option<Error>>) -> Option<Error> {
+    let failed: Vec<String> = (0..errors.len())
+        .filter(|rank| errors[*rank].is_some())
+        .map(|rank| rank.to_string())
+        .collect();
+    let all = failed.len() == errors.len();
+    let mut error = errors.into_iter().flatten().next()?;
+    if !all {
+        let who = if failed.len() == 1 { "rank" } else { "ranks" };
+        error.what = format!("{who} {}: {}", failed.join(", "), error.what);
+    }
+    Some(error)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -339,7 +368,23 @@ mod tests {
         assert_eq!(world.all_gather(&7).unwrap(), [7]);
         assert_eq!(world.broadcast(Some(&"x".to_string())).unwrap(), "x");
         assert_eq!(world.agree(Ok(3)).unwrap(), 3);
+        assert_eq!(world.at_root(|| Ok(4)).unwrap(), 4);
         let error = Error::usage("no");
         assert_eq!(world.agree::<()>(Err(error.clone())), Err(error));
+    }
+
+    #[test]
+    fn an_error_names_its_ranks_where_not_all_have_it() {
+        let what = |failed: &[usize]| {
+            let errors = (0..3).map(|rank| {
+                let error = Error::environment(format!("out of memory ({rank})"));
+                failed.contains(&rank).then_some(error)
+            });
+            common_error(errors.collect()).map(|error| error.what)
+        };
+        assert_eq!(what(&[]), None);
+        assert_eq!(what(&[1]).unwrap(), "rank 1: out of memory (1)");
+        assert_eq!(what(&[1, 2]).unwrap(), "ranks 1, 2: out of memory (1)");
+        assert_eq!(what(&[0, 1, 2]).unwrap(), "out of memory (0)");
     }
 }

@@ -124,11 +124,8 @@ impl Job<'_> {
         let (started_at, folder_time) = utc_now();
         // A folder that cannot be written to is found before the GPUs are touched.
         let asked_folder = self.args.output.out.as_deref();
-        let made = match world.is_root() {
-            true => OutputFolder::create(asked_folder, &folder_time, NAME).map(Some),
-            false => Ok(None),
-        };
-        let folder: OutputFolder = world.broadcast(world.agree(made)?.as_ref())?;
+        let folder: OutputFolder =
+            world.at_root(|| OutputFolder::create(asked_folder, &folder_time, NAME))?;
         let (frame, state) = match self.on_executor(&folder, started_at) {
             Ok(measured) => measured,
             Err(error) => {
@@ -140,12 +137,7 @@ impl Job<'_> {
             }
         };
         self.session.recorder.enter(Phase::Writing, 0);
-        let written = match world.is_root() {
-            true => self.write_and_show(&frame, &state, &folder).map(Some),
-            false => Ok(None),
-        };
-        let code = world.agree(written)?;
-        world.broadcast(code.as_ref())
+        world.at_root(|| self.write_and_show(&frame, &state, &folder))
     }
 
     /// Saves samples that were taken before an error that all ranks share.

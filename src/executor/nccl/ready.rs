@@ -53,14 +53,11 @@ pub(crate) fn on_gpus<'a>(
         graph_apart: graph_apart(&request.variants),
     };
     let buffers = world.agree(NcclBuffers::new(plan, nccl_request, &context))?;
-    let made = match world.is_root() {
-        true => (0..nccl_request.communicators())
+    let ids: Vec<UniqueId> = world.at_root(|| {
+        (0..nccl_request.communicators())
             .map(|_| UniqueId::new(&library))
-            .collect::<Result<Vec<UniqueId>>>()
-            .map(Some),
-        false => Ok(None),
-    };
-    let ids: Vec<UniqueId> = world.broadcast(world.agree(made)?.as_ref())?;
+            .collect()
+    })?;
     let joined = NcclExecutor::join(
         Arc::clone(&library),
         &ids,
