@@ -21,12 +21,15 @@ use crate::result::RankSample;
 pub enum Phase {
     Starting = 0,
     Connecting = 1,
-    WarmingUp = 2,
-    Verifying = 3,
-    Sampling = 4,
-    Gathering = 5,
-    Writing = 6,
-    Finished = 7,
+    /// The first replay of a series, op by op: connections are made.
+    Preparing = 2,
+    Capturing = 3,
+    WarmingUp = 4,
+    Verifying = 5,
+    Sampling = 6,
+    Gathering = 7,
+    Writing = 8,
+    Finished = 9,
 }
 
 impl Phase {
@@ -35,6 +38,8 @@ impl Phase {
         match self {
             Phase::Starting => "starting up",
             Phase::Connecting => "connecting to the other ranks",
+            Phase::Preparing => "preparing",
+            Phase::Capturing => "capturing",
             Phase::WarmingUp => "warming up",
             Phase::Verifying => "verifying data",
             Phase::Sampling => "sampling",
@@ -48,6 +53,8 @@ impl Phase {
         [
             Phase::Starting,
             Phase::Connecting,
+            Phase::Preparing,
+            Phase::Capturing,
             Phase::WarmingUp,
             Phase::Verifying,
             Phase::Sampling,

@@ -29,10 +29,15 @@ impl Seen {
         self.process == ProcessState::Alive && !matches!(self.end, End::Died(_))
     }
 
+    /// Whether it works on ops of the plan.
     fn replays(&self) -> bool {
         matches!(
             self.phase,
-            Phase::WarmingUp | Phase::Verifying | Phase::Sampling
+            Phase::Preparing
+                | Phase::Capturing
+                | Phase::WarmingUp
+                | Phase::Verifying
+                | Phase::Sampling
         )
     }
 
@@ -45,9 +50,13 @@ impl Seen {
         if let Some(series) = &self.series {
             words = format!("{words} {series}");
         }
-        words = format!("{words}, sample {}", self.position.sample);
+        if !matches!(self.phase, Phase::Preparing | Phase::Capturing) {
+            words = format!("{words}, sample {}", self.position.sample);
+        }
         if self.position.op < self.ops {
             format!("{words}, op {} of {}", self.position.op, self.ops)
+        } else if self.phase == Phase::Capturing && self.ops > 0 {
+            format!("{words}, all {} ops captured", self.ops)
         } else if self.ops > 0 {
             format!(
                 "{words}, all {} ops issued and the device not done",

@@ -9,6 +9,7 @@ use super::rank::{Rank, replay};
 use super::state::SharedState;
 use super::stopping::{Decision, Settings, decide};
 use super::verify::verify;
+use super::watchdog::asynchronous;
 use crate::error::Result;
 use crate::executor::{Executor, Variant};
 use crate::flight::{FlightRecorder, Phase};
@@ -39,8 +40,9 @@ pub fn sample_all(
     let variants: Vec<Variant> = state.lock().series.iter().map(|one| one.variant).collect();
     for (index, variant) in variants.iter().enumerate() {
         progress.say(&format!("warming up {}", variant.label()));
-        recorder.enter(Phase::WarmingUp, index);
+        recorder.enter(Phase::Preparing, index);
         rank.guard(executor.prepare(*variant))?;
+        recorder.enter(Phase::WarmingUp, index);
         for warmup in 0..settings.warmup {
             recorder.at_sample(warmup);
             replay(&rank, executor, *variant)?;
@@ -96,7 +98,11 @@ pub fn sample_all(
         state.lock().series[index].verification = verification;
     }
     progress.finish();
-    Ok(())
+    // The watchdog holds such an error back for a while: a short run must not outrun it.
+    let error = executor
+        .lifeline()
+        .and_then(|lifeline| lifeline.async_error());
+    rank.guard(error.map_or(Ok(()), |words| Err(asynchronous(&words))))
 }
 
 fn decide_all(

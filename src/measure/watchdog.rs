@@ -215,11 +215,7 @@ fn watch(shared: &Shared) {
             .as_ref()
             .and_then(|lifeline| lifeline.async_error())
         {
-            shared.recorder.fail(
-                &Error::environment(format!("NCCL reports an error: {error}")).try_this(
-                    "look for another rank's error first; NCCL_DEBUG=INFO shows what NCCL did",
-                ),
-            );
+            shared.recorder.fail(&asynchronous(&error));
         }
         tracks.resize_with(contents.peers.len(), || Track {
             position: Position {
@@ -260,6 +256,12 @@ fn watch(shared: &Shared) {
             end(shared, &contents, &seen, &failure, &error);
         }
     }
+}
+
+/// An error that the library met outside any call, as the user reads it.
+pub(super) fn asynchronous(words: &str) -> Error {
+    Error::environment(format!("NCCL reports an error: {words}"))
+        .try_this("look for another rank's error first; NCCL_DEBUG=INFO shows what NCCL did")
 }
 
 fn follow(track: &mut Track, position: Position) {

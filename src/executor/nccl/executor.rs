@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::executor::pattern::{POISON, Pattern};
 use crate::executor::slots::Slots;
 use crate::executor::{DataCheck, Executor, ExecutorConditions, Lifeline, Variant};
-use crate::flight::FlightRecorder;
+use crate::flight::{FlightRecorder, Phase};
 use crate::gpu::{Context, DeviceBuffer, Event, Gate, Graph, Stream, capture};
 use crate::plan::{OpKind, Plan};
 use crate::result::{Buffers, Mode, Placement, RankSample};
@@ -173,26 +173,47 @@ impl<'a> NcclExecutor<'a> {
         }
     }
 
+    /// Puts one op of the plan on the stream.
+    #[inline]
+    fn enqueue_op(
+        &self,
+        communicator: &Communicator,
+        index: usize,
+        variant: Variant,
+    ) -> Result<()> {
+        let op = &self.plan.ops[index];
+        self.recorder.at_op(index as u64);
+        let offset = (self.slots.of_op(index) * self.slots.stride) as usize;
+        let receive = self.receive.address(offset);
+        let send = match variant.placement {
+            Placement::OutOfPlace => self.send.address(offset),
+            Placement::InPlace => receive,
+        };
+        match op.kind {
+            OpKind::AllReduce => {
+                communicator.all_reduce_sum(send, receive, op.count(), op.dtype, &self.stream)
+            }
+        }
+    }
+
     /// Puts the whole plan on the stream, one call an op.
     fn enqueue(&self, variant: Variant) -> Result<()> {
         let communicator = self.communicator(variant.mode);
-        for (index, op) in self.plan.ops.iter().enumerate() {
-            self.recorder.at_op(index as u64);
-            let offset = (self.slots.of_op(index) * self.slots.stride) as usize;
-            let receive = self.receive.address(offset);
-            let send = match variant.placement {
-                Placement::OutOfPlace => self.send.address(offset),
-                Placement::InPlace => receive,
-            };
-            match op.kind {
-                OpKind::AllReduce => communicator.all_reduce_sum(
-                    send,
-                    receive,
-                    op.count(),
-                    op.dtype,
-                    &self.stream,
-                )?,
-            }
+        for index in 0..self.plan.ops.len() {
+            self.enqueue_op(communicator, index, variant)?;
+        }
+        self.recorder.at_op(self.plan.ops.len() as u64);
+        Ok(())
+    }
+
+    /// Replays the plan waiting for each op, so that one that hangs is known by its number: the
+    /// host runs far ahead of the device otherwise. Links that do not work show here, since NCCL
+    /// connects when an op first needs it.
+    fn replay_step_by_step(&self, variant: Variant) -> Result<()> {
+        let communicator = self.communicator(variant.mode);
+        for index in 0..self.plan.ops.len() {
+            self.enqueue_op(communicator, index, variant)?;
+            self.stream.synchronize()?;
         }
         self.recorder.at_op(self.plan.ops.len() as u64);
         Ok(())
@@ -216,12 +237,13 @@ impl Executor for NcclExecutor<'_> {
         }
         // NCCL connects lazily: once through the plan makes every connection that it needs,
         // which must not happen inside a capture.
-        let (enqueued, choice) = profiler::listen(|| self.enqueue(variant));
-        enqueued?;
-        self.stream.synchronize()?;
+        let (replayed, choice) = profiler::listen(|| self.replay_step_by_step(variant));
+        replayed?;
         if variant.mode == Mode::Graph {
             // Not listened to: NCCL would report captured ops at every launch, in timed ones too.
             // It chooses by the same arguments as in the replay just listened to.
+            self.recorder
+                .enter(Phase::Capturing, self.recorder.series());
             let graph = capture(&self.stream, || self.enqueue(variant))?;
             self.graphs.insert(variant.placement, graph);
             self.stream.synchronize()?;
