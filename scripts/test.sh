@@ -4,12 +4,21 @@
 
 . "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 
+# Stand-ins for the GPU libraries, built where the tests build them too.
+stand_in=(--manifest-path tests/stand-in/Cargo.toml --target-dir target/tmp/stand-in)
+
 step "format"
 cargo fmt --check
+cargo fmt --check --manifest-path tests/stand-in/Cargo.toml
 
 step "lints, with and without ranks"
 cargo clippy --locked --quiet --all-targets --features fault-injection -- -D warnings
 cargo clippy --locked --quiet --all-targets --no-default-features -- -D warnings
+
+cargo clippy "${stand_in[@]}" --locked --quiet --all-targets -- -D warnings
+
+step "tests of the stand-ins"
+cargo test "${stand_in[@]}" --locked
 
 step "unit tests and black-box tests under mpirun"
 cargo test --locked --features fault-injection

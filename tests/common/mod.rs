@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -205,4 +206,42 @@ pub fn signal(pid: u32, name: &str) {
         .status()
         .unwrap();
     assert!(done.success(), "kill -{name} {pid}");
+}
+
+/// Folder with the stand-ins for the GPU libraries, under the names that the program looks for.
+/// Built when first asked for.
+pub fn stand_in() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("stand-in");
+        let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stand-in/Cargo.toml");
+        let built = Command::new(env!("CARGO"))
+            .args(["build", "--quiet", "--locked", "--manifest-path"])
+            .arg(manifest)
+            .arg("--target-dir")
+            .arg(&target)
+            .status()
+            .expect("cargo runs");
+        assert!(built.success(), "the stand-ins do not build");
+        let folder = target.join("lib");
+        std::fs::create_dir_all(&folder).unwrap();
+        for (built, name) in [
+            ("libcuda.so", "libcuda.so.1"),
+            ("libnccl.so", "libnccl.so.2"),
+            ("libclock.so", "libclock.so"),
+        ] {
+            let link = folder.join(name);
+            let _ = std::fs::remove_file(&link);
+            std::os::unix::fs::symlink(target.join("debug").join(built), link).unwrap();
+        }
+        folder
+    })
+}
+
+/// Makes the job find the stand-ins as it would find the real libraries, with a fault on demand
+/// (see tests/stand-in/faults).
+pub fn with_stand_in(command: &mut Command, fault: &str) {
+    command
+        .env("LD_LIBRARY_PATH", stand_in())
+        .env("COMMBENCH_STAND_IN_FAULT", fault);
 }
