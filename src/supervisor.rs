@@ -32,6 +32,9 @@ const FLIGHT_VARIABLE: &str = "COMMBENCH_FLIGHT_FD";
 /// that is: "out=120,err=120", one of them or neither.
 const TERMINALS_VARIABLE: &str = "COMMBENCH_TERMINALS";
 
+/// Where the loader looks for the GPU libraries, before the system's folders.
+const LOADER_VARIABLE: &str = "LD_LIBRARY_PATH";
+
 /// How long a supervisor stays after its worker's death, for the others to save. The launcher
 /// kills them all once it is gone.
 const MOURNING: Duration = Duration::from_secs(5);
@@ -123,6 +126,16 @@ pub fn supervise(
     for (name, value) in environment {
         command.env(name, value);
     }
+    if let Ok(path) = std::env::var(LOADER_VARIABLE) {
+        let (kept, left_out) = absolute_folders(&path);
+        command.env(LOADER_VARIABLE, kept);
+        if site.rank == 0 && !left_out.is_empty() {
+            tell(&format!(
+                "commbench: note: {LOADER_VARIABLE}: '{}' is no absolute path and is not searched for GPU libraries",
+                left_out.join("', '")
+            ));
+        }
+    }
     if let Some(log) = &nccl_log {
         for (name, value) in nccl_log_variables(log) {
             command.env(name, value);
@@ -141,6 +154,17 @@ pub fn supervise(
         return Ok(Exit::Hung.code());
     }
     Ok(outcome(site, &recorder, status))
+}
+
+/// The folders of a search path that do not depend on the working folder, and the others. An
+/// empty entry means the working folder to the loader, and stands in many a PATH by accident:
+/// whoever can write there must not choose the driver.
+fn absolute_folders(path: &str) -> (String, Vec<&str>) {
+    let (kept, left_out): (Vec<&str>, Vec<&str>) = path
+        .split([':', ';'])
+        .filter(|folder| !folder.is_empty())
+        .partition(|folder| folder.starts_with('/'));
+    (kept.join(":"), left_out)
 }
 
 /// Ends the worker when the launcher is gone, which tells nobody when it is killed outright, and
@@ -282,6 +306,17 @@ fn launcher_terminals() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_working_folder_is_never_searched_for_libraries() {
+        assert_eq!(absolute_folders("/a:/b"), ("/a:/b".to_string(), vec![]));
+        assert_eq!(absolute_folders(":/a::"), ("/a".to_string(), vec![]));
+        assert_eq!(
+            absolute_folders(".:/a;lib"),
+            ("/a".to_string(), vec![".", "lib"])
+        );
+        assert_eq!(absolute_folders(""), (String::new(), vec![]));
+    }
 
     #[test]
     fn terminals_are_read_back() {

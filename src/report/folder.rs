@@ -1,8 +1,9 @@
 //! The folder of a run's files. Each file is written beside its place and renamed, so that no
 //! reader ever sees half of one.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -54,7 +55,12 @@ impl OutputFolder {
             .take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists())
             .map(Path::to_path_buf)
             .collect();
-        fs::create_dir_all(&path).map_err(refuse)?;
+        // Others may read results and nobody else may change them, whatever the umask allows.
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o755)
+            .create(&path)
+            .map_err(refuse)?;
         let folder = OutputFolder {
             path: path.clone(),
             made,
@@ -112,7 +118,11 @@ impl OutputFolder {
 
 /// Never follows a link: the name must not exist.
 fn create_new(path: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).create_new(true).open(path)
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o644)
+        .open(path)
 }
 
 fn free_name(wanted: &Path) -> PathBuf {
