@@ -119,6 +119,8 @@ pub struct FlightRecorder {
     words: &'static [AtomicU64],
     /// Kept open by the creator, so that peers can open it by number.
     file: File,
+    /// The number under which it was asked for.
+    asked_fd: i32,
 }
 
 impl FlightRecorder {
@@ -133,7 +135,8 @@ impl FlightRecorder {
         };
         let file: OwnedFd = memfd_create("commbench-flight", MemfdFlags::empty()).map_err(fail)?;
         ftruncate(&file, (WORDS * 8) as u64).map_err(fail)?;
-        Self::map(file.into())
+        let asked_fd = file.as_raw_fd();
+        Self::map(file.into(), asked_fd)
     }
 
     /// The recorder behind descriptor `fd` of process `pid`.
@@ -147,10 +150,10 @@ impl FlightRecorder {
             .write(true)
             .open(&path)
             .map_err(|error| Error::environment(format!("cannot open {path}: {error}")))?;
-        Self::map(file)
+        Self::map(file, fd)
     }
 
-    fn map(file: File) -> Result<FlightRecorder> {
+    fn map(file: File, asked_fd: i32) -> Result<FlightRecorder> {
         let length = file.metadata().map_or(0, |data| data.len());
         if length != (WORDS * 8) as u64 {
             return Err(Error::environment(format!(
@@ -168,12 +171,22 @@ impl FlightRecorder {
         let bytes: &'static mut [u8] = &mut Box::leak(Box::new(map))[..];
         let words = <[AtomicU64]>::mut_from_bytes(bytes)
             .map_err(|_| Error::other("the flight recorder's memory is misaligned"))?;
-        Ok(FlightRecorder { words, file })
+        Ok(FlightRecorder {
+            words,
+            file,
+            asked_fd,
+        })
     }
 
     /// The descriptor number in this process.
     pub fn fd(&self) -> i32 {
         self.file.as_raw_fd()
+    }
+
+    /// The descriptor number that it was opened by, which is its number in the process that
+    /// created it and in those that inherited it from there.
+    pub fn asked_fd(&self) -> i32 {
+        self.asked_fd
     }
 
     fn set(&self, index: usize, value: u64) {

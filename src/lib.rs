@@ -9,6 +9,7 @@ pub mod cli;
 pub mod clock;
 pub mod commands;
 pub mod error;
+pub mod estate;
 pub mod executor;
 #[cfg(feature = "fault-injection")]
 pub mod faults;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::PathBuf;
 
 /// What the kernel says of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +44,27 @@ fn state_in(stat: &str) -> ProcessState {
         Some("Z" | "X" | "x") | None => ProcessState::Gone,
         Some(_) => ProcessState::Alive,
     }
+}
+
+/// How shared memory that belongs to one job alone is named: by Open MPI and by NCCL. Other names
+/// may be anybody's, the GPU driver's among them.
+const OF_ONE_JOB: [&str; 3] = ["vader_segment.", "sm_segment.", "nccl-"];
+
+/// Files of shared memory that process `pid` has mapped and that belong to its job.
+pub fn shared_memory_of(pid: u32) -> Vec<PathBuf> {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let mut paths: Vec<PathBuf> = maps.lines().filter_map(job_memory_in).collect();
+    paths.sort();
+    paths.dedup();
+    paths
+}
+
+/// The path in a line of /proc/PID/maps, where it is shared memory of one job.
+fn job_memory_in(line: &str) -> Option<PathBuf> {
+    let path = &line[line.find("/dev/shm/")?..];
+    let name = path.strip_prefix("/dev/shm/")?;
+    let ours = OF_ONE_JOB.iter().any(|start| name.starts_with(start));
+    (ours && !name.contains('/') && !name.ends_with(" (deleted)")).then(|| PathBuf::from(path))
 }
 
 /// Variables in which launchers tell a process its rank and the number of ranks: those of Open
@@ -126,5 +148,22 @@ mod tests {
     fn this_process_is_alive_and_an_impossible_one_is_gone() {
         assert_eq!(process_state(std::process::id()), ProcessState::Alive);
         assert_eq!(process_state(u32::MAX), ProcessState::Gone);
+    }
+
+    #[test]
+    fn only_memory_of_one_job_is_taken_for_it() {
+        let start = "7f28815fd000-7f28819fe000 rw-s 00000000 00:1b 543    ";
+        let path = |name: &str| job_memory_in(&format!("{start}{name}"));
+        let ours = "/dev/shm/vader_segment.vm.0.7d5e0001.2";
+        assert_eq!(path(ours), Some(PathBuf::from(ours)));
+        assert_eq!(path("/dev/shm/nccl-x1"), Some("/dev/shm/nccl-x1".into()));
+        for other in [
+            "/dev/shm/cuda.shm.0.1.1",
+            "/dev/shm/nccl-x (deleted)",
+            "/usr/lib/nccl-x",
+            "",
+        ] {
+            assert_eq!(path(other), None, "{other}");
+        }
     }
 }

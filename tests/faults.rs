@@ -140,6 +140,26 @@ fn all_ranks_stopped_at_once_still_end_and_save() {
 }
 
 #[test]
+fn all_ranks_killed_at_once_cost_no_sample() {
+    let scratch = Scratch::new();
+    let child = endless(&scratch, 3);
+    let_it_sample(&scratch, 3);
+    let workers: Vec<String> = (0..3)
+        .map(|rank| worker_pid(&scratch.0, rank).unwrap().to_string())
+        .collect();
+    let status = std::process::Command::new("kill")
+        .arg("-9")
+        .args(&workers)
+        .status();
+    assert!(status.unwrap().success());
+    let (output, result) = ended(&scratch, child, 6);
+    assert_eq!(result["failure"]["rank"], Value::Null);
+    let text = "all 3 ranks died; rank 0 was killed (signal 9) while";
+    assert_eq!(output.stderr.matches(text).count(), 1, "{}", output.stderr);
+    complete_samples(&scratch, &result, 3);
+}
+
+#[test]
 fn the_whole_rank_killed_supervisor_and_all_is_still_named() {
     let scratch = Scratch::new();
     let child = endless(&scratch, 3);
@@ -249,11 +269,27 @@ fn a_launcher_that_is_killed_leaves_no_process_and_no_half_file() {
     let scratch = Scratch::new();
     let child = endless(&scratch, 3);
     let_it_sample(&scratch, 3);
+    let segments = |pid: u32| {
+        let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+        let paths = maps
+            .lines()
+            .filter_map(|line| Some(line[line.find("/dev/shm/")?..].to_string()));
+        paths.collect::<std::collections::BTreeSet<String>>()
+    };
+    let segments = segments(worker_pid(&scratch.0, 1).unwrap());
     signal(child.id(), "KILL");
     let output = finish(child).expect_code(137);
     wait_for("every process to be gone", || {
         job_processes(&scratch.0).is_empty().then_some(())
     });
+    let left: Vec<&String> = segments
+        .iter()
+        .filter(|path| std::path::Path::new(path).exists())
+        .collect();
+    assert!(
+        !segments.is_empty() && left.is_empty(),
+        "{segments:?} {left:?}"
+    );
     let result = output.result(&scratch.0.join("o"));
     complete_samples(&scratch, &result, 3);
     let leftovers = scratch.files();

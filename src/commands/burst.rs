@@ -1,15 +1,16 @@
 //! `allreduce-burst`: the all-reduces of one decode step, replayed as a burst.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use super::environment::{relevant_variables, share_gpu_variables};
+use super::estate::{execute, keeper};
 use super::machine::{all_transports, machine};
 use super::run::{RunFrame, exit_code};
 use super::show;
 use crate::cli::{BackendArg, BurstArgs};
-use crate::clock::utc_now;
+use crate::clock::{monotonic_ns, utc_now};
 use crate::error::{Error, Result, tell};
+use crate::estate::Estate;
 use crate::executor::Variant;
 use crate::executor::choose::{Ready, Request, Wanted, make_ready};
 use crate::flight::Phase;
@@ -32,7 +33,7 @@ const NAME: &str = "allreduce-burst";
 /// # Errors
 /// The same error on every rank, for rank 0 to print.
 pub fn allreduce_burst(args: &BurstArgs) -> Result<i32> {
-    let started = Instant::now();
+    let started_ns = monotonic_ns();
     let model = load_model(&args.plan.model)?;
     let plan = plan::allreduce_burst(
         &model,
@@ -56,8 +57,9 @@ pub fn allreduce_burst(args: &BurstArgs) -> Result<i32> {
                 site,
                 args.sampling.timeout,
                 &worker_variables(args, site.rank),
+                execute,
             ),
-            Some(worker) => on_this_rank(args, &model, &plan, worker, started),
+            Some(worker) => on_this_rank(args, &model, &plan, worker, started_ns),
         },
         _ => Err(Error::usage("1 rank alone: an all-reduce needs at least 2")
             .try_this(format!("mpirun -np 8 commbench {NAME}"))),
@@ -85,8 +87,9 @@ struct Job<'a> {
     model: &'a ModelFacts,
     plan: &'a Plan,
     session: &'a Session,
+    estate: &'a Estate,
     terminals: Terminals,
-    started: Instant,
+    started_ns: u64,
 }
 
 fn on_this_rank(
@@ -94,17 +97,22 @@ fn on_this_rank(
     model: &ModelFacts,
     plan: &Plan,
     worker: Worker,
-    started: Instant,
+    started_ns: u64,
 ) -> Result<i32> {
-    let terminals = worker.terminals;
-    let session = Session::open(worker.recorder, args.sampling.timeout)?;
+    let Worker {
+        recorder,
+        estate,
+        terminals,
+    } = worker;
+    let session = Session::open(recorder, args.sampling.timeout)?;
     let job = Job {
         args,
         model,
         plan,
         session: &session,
+        estate: &estate,
         terminals,
-        started,
+        started_ns,
     };
     let outcome = job.run();
     if let Err(error) = &outcome {
@@ -228,6 +236,7 @@ impl Job<'_> {
                 frame.rescue(&state, &folder, failure, peers)
             })
         });
+        state.set_keeper(keeper(self.estate, &frame, folder, &session.supervisors)?);
         let is_root = session.world.is_root();
         if is_root && ready.backend == Backend::MpiHost {
             tell(HOST_NOTICE);
@@ -285,7 +294,7 @@ impl Job<'_> {
             buffers: self.args.replay.buffers(),
             shared_gpu: ready.shared_gpu,
             one_host: self.session.one_host,
-            started: self.started,
+            started_ns: self.started_ns,
             written: Arc::default(),
         }
     }

@@ -2,6 +2,7 @@
 
 mod burst;
 mod environment;
+mod estate;
 mod machine;
 mod plan;
 mod report;

@@ -4,6 +4,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
+
+use crate::clock::{monotonic_ns, us_between};
 use crate::error::{Error, Exit, Result};
 use crate::measure::{Peer, Settings, SharedState};
 use crate::plan::Plan;
@@ -11,7 +14,7 @@ use crate::report::{Figures, OutputFolder, exporters, measurement, write_error};
 use crate::result::{Buffers, Failure, RunResult, Series, Status, StoppedBy, Warning};
 
 /// What does not change while a run measures.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct RunFrame {
     /// The result without its measurements.
     pub skeleton: RunResult,
@@ -20,9 +23,11 @@ pub(super) struct RunFrame {
     pub buffers: Buffers,
     pub shared_gpu: bool,
     pub one_host: bool,
-    pub started: Instant,
+    /// CLOCK_MONOTONIC of this host, in ns.
+    pub started_ns: u64,
     /// Held while files are written, by the main thread or the watchdog; true once the complete
     /// result is on disk.
+    #[serde(skip)]
     pub written: Arc<Mutex<bool>>,
 }
 
@@ -73,7 +78,7 @@ impl RunFrame {
         } else {
             Status::Complete
         };
-        run.command.wall_s = self.started.elapsed().as_secs_f64();
+        run.command.wall_s = us_between(self.started_ns, monotonic_ns()) / 1e6;
         (run, all_series)
     }
 

@@ -170,7 +170,7 @@ impl Executor for HostExecutor<'_> {
 
     fn conditions(&self, _variant: Variant) -> ExecutorConditions {
         ExecutorConditions {
-            clock: "host-monotonic",
+            clock: "host-monotonic".into(),
             buffer_slots: self.slots.count,
             gate: None,
             nccl_choice: None,

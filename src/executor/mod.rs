@@ -8,8 +8,11 @@ pub mod nccl;
 pub mod pattern;
 pub mod slots;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::result::{Mode, Placement, RankSample, WrongElement};
@@ -18,7 +21,7 @@ use crate::result::{Mode, Placement, RankSample, WrongElement};
 pub const NCCL_LOG_FD_VARIABLE: &str = "COMMBENCH_NCCL_LOG_FD";
 
 /// How one series replays the plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Variant {
     pub mode: Mode,
     pub placement: Placement,
@@ -116,14 +119,14 @@ pub trait Executor {
 }
 
 /// Conditions of a figure that only the executor knows.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExecutorConditions {
     /// "cuda-events" or "host-monotonic".
-    pub clock: &'static str,
+    pub clock: Cow<'static, str>,
     /// Distinct buffers the plan cycles through.
     pub buffer_slots: u64,
     /// What held the stream while the plan was enqueued.
-    pub gate: Option<&'static str>,
+    pub gate: Option<Cow<'static, str>>,
     /// What NCCL chose for the plan's ops, in its own words.
     pub nccl_choice: Option<String>,
     /// Whether issuing is apart from moving, so that its time means something.

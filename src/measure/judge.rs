@@ -121,6 +121,21 @@ fn death(rank: &Seen, signal: i32) -> Finding {
     (rank.failure(Exit::RankDied, text), remedy)
 }
 
+/// What is wrong when every rank has died. Whose death was the first is not known.
+pub(super) fn deaths_of_all(ranks: &[Seen]) -> Option<(Failure, Error)> {
+    let (mut failure, remedy) = died(ranks)?;
+    if ranks.len() > 1 {
+        failure.text = format!("all {} ranks died; {}", ranks.len(), failure.text);
+        failure.rank = None;
+        failure.op = None;
+    }
+    let error = Error::new(Exit::RankDied, failure.text.clone());
+    Some(match remedy {
+        Some(remedy) => (failure, error.try_this(remedy)),
+        None => (failure, error),
+    })
+}
+
 fn failed(ranks: &[Seen]) -> Option<Finding> {
     ranks.iter().find_map(|rank| match &rank.end {
         // The error of a rank whose peer is on its way out is that peer's death.

@@ -14,6 +14,6 @@ pub use progress::{Progress, Silent, TerminalProgress};
 
 pub use sampling::sample_all;
 pub use session::Session;
-pub use state::{RunState, SeriesState, SharedState};
+pub use state::{Keeper, RunState, SeriesState, SharedState};
 pub use stopping::Settings;
-pub use watchdog::{Peer, Rescue, Watchdog};
+pub use watchdog::{Peer, Rescue, Watchdog, deaths};

@@ -49,9 +49,11 @@ pub fn sample_all(
         }
         let mut verification = state.lock().series[index].verification.clone();
         verify(&rank, executor, *variant, index, &mut verification)?;
-        let mut state = state.lock();
-        state.series[index].verification = verification;
-        state.series[index].conditions = Some(executor.conditions(*variant));
+        let mut series = state.lock();
+        series.series[index].verification = verification;
+        series.series[index].conditions = Some(executor.conditions(*variant));
+        drop(series);
+        state.keep();
     }
 
     let mut spent = vec![Duration::ZERO; variants.len()];
@@ -65,6 +67,7 @@ pub fn sample_all(
         for (one, decision) in state.lock().series.iter_mut().zip(&round) {
             one.stopped_by = decision.err();
         }
+        state.keep();
         if round.iter().all(|decision| decision.is_err()) {
             break;
         }
@@ -96,6 +99,7 @@ pub fn sample_all(
         let mut verification = state.lock().series[index].verification.clone();
         verify(&rank, executor, *variant, index, &mut verification)?;
         state.lock().series[index].verification = verification;
+        state.keep();
     }
     progress.finish();
     // The watchdog holds such an error back for a while: a short run must not outrun it.
@@ -200,7 +204,7 @@ mod tests {
         }
         fn conditions(&self, _: Variant) -> ExecutorConditions {
             ExecutorConditions {
-                clock: "host-monotonic",
+                clock: "host-monotonic".into(),
                 buffer_slots: 1,
                 gate: None,
                 nccl_choice: None,

@@ -16,6 +16,8 @@ pub struct Session {
     pub watchdog: Watchdog,
     /// Whether all ranks run on one host, and share its clock.
     pub one_host: bool,
+    /// The supervisors of all ranks in rank order: process, and descriptor of the recorder.
+    pub supervisors: Vec<(u32, i32)>,
     /// Whether the watchdog sees every rank of this host.
     pub peers_visible: bool,
 }
@@ -35,6 +37,8 @@ struct Address {
     host: String,
     pid: u32,
     fd: i32,
+    /// The process that outlives the rank's worker, and the recorder's number there.
+    supervisor: (u32, i32),
 }
 
 impl Session {
@@ -55,6 +59,7 @@ impl Session {
             host: world.host_name(),
             pid: std::process::id(),
             fd: recorder.fd(),
+            supervisor: (std::os::unix::process::parent_id(), recorder.asked_fd()),
         })?;
         let mine = world.host_name();
         let mut peers = Vec::new();
@@ -80,6 +85,7 @@ impl Session {
         world.barrier();
         Ok(Session {
             one_host: addresses.iter().all(|address| address.host == mine),
+            supervisors: addresses.iter().map(|address| address.supervisor).collect(),
             peers_visible: hidden.is_none(),
             world,
             recorder,

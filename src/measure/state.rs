@@ -2,14 +2,17 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use serde::{Deserialize, Serialize};
+
 use crate::executor::{ExecutorConditions, Variant};
 use crate::result::{RankSample, Series, StoppedBy, Verification};
 
 /// One series in the making.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SeriesState {
     pub variant: Variant,
-    /// `samples[i][rank]`; filled at rank 0.
+    /// `samples[i][rank]`; filled at rank 0. The flight recorders hold them too.
+    #[serde(skip)]
     pub samples: Vec<Vec<RankSample>>,
     /// Findings of all ranks so far.
     pub verification: Verification,
@@ -27,9 +30,21 @@ pub struct RunState {
     pub series: Vec<SeriesState>,
 }
 
+/// Puts the state where it outlives this process.
+pub type Keeper = Box<dyn Fn(&RunState) + Send>;
+
 /// The run's state behind a lock.
-#[derive(Debug, Clone, Default)]
-pub struct SharedState(Arc<Mutex<RunState>>);
+#[derive(Clone, Default)]
+pub struct SharedState {
+    state: Arc<Mutex<RunState>>,
+    keeper: Arc<Mutex<Option<Keeper>>>,
+}
+
+impl std::fmt::Debug for SharedState {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.lock().fmt(f)
+    }
+}
 
 impl SharedState {
     /// A state with one empty series a variant.
@@ -49,16 +64,51 @@ impl SharedState {
                 conditions: None,
             })
             .collect();
-        SharedState(Arc::new(Mutex::new(RunState { series })))
+        Self::of(series)
+    }
+
+    /// A state with these series.
+    pub fn of(series: Vec<SeriesState>) -> SharedState {
+        SharedState {
+            state: Arc::new(Mutex::new(RunState { series })),
+            keeper: Arc::default(),
+        }
+    }
+
+    /// Says where the state is kept.
+    pub fn set_keeper(&self, keeper: Keeper) {
+        *self.keeper.lock().unwrap_or_else(PoisonError::into_inner) = Some(keeper);
+        self.keep();
+    }
+
+    /// Keeps the state as it is now. To be called at every change but new samples, which the
+    /// flight recorders keep.
+    pub fn keep(&self) {
+        let keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(keeper) = &*keeper {
+            keeper(&self.lock());
+        }
     }
 
     /// Locks the state. A panic elsewhere does not make what was measured unreadable.
     pub fn lock(&self) -> MutexGuard<'_, RunState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl SeriesState {
+    /// A copy without its samples.
+    pub fn bare(&self) -> SeriesState {
+        SeriesState {
+            variant: self.variant,
+            samples: Vec::new(),
+            verification: self.verification.clone(),
+            warmup: self.warmup,
+            stopped_by: self.stopped_by,
+            conditions: self.conditions.clone(),
+        }
+    }
+
     /// The samples as results have them.
     pub fn to_series(&self) -> Series {
         Series {

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::result::StoppedBy;
 use crate::stats::Summary;
 
@@ -23,7 +25,7 @@ const TIME_FOR_TAILS: Duration = Duration::from_millis(500);
 const BATCH: Duration = Duration::from_millis(150);
 
 /// How long to sample.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
     /// Half the width of the median's 95 % interval over the median, at which sampling may stop.
     pub precision: f64,

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::exit;
 
-use super::judge::{Seen, judge};
+use super::judge::{Seen, deaths_of_all, judge};
 use crate::error::{Error, Exit, Result, tell};
 use crate::executor::Lifeline;
 use crate::flight::{End, FlightRecorder, Position};
@@ -273,19 +273,32 @@ fn follow(track: &mut Track, position: Position) {
 
 fn look_closely(contents: &Contents, tracks: &[Track]) -> Vec<Seen> {
     let look = |(peer, track): (&Peer, &Track)| {
-        let phase = peer.recorder.phase();
-        Seen {
-            rank: peer.rank,
-            end: peer.recorder.end_state(),
-            process: process_state(peer.recorder.pid()),
-            phase,
-            series: contents.series.get(peer.recorder.series()).cloned(),
-            ops: contents.ops,
-            position: peer.recorder.position(),
-            still_for: track.since.elapsed(),
-        }
+        look_at(peer, &contents.series, contents.ops, track.since.elapsed())
     };
     contents.peers.iter().zip(tracks).map(look).collect()
+}
+
+fn look_at(peer: &Peer, series: &[String], ops: u64, still_for: Duration) -> Seen {
+    Seen {
+        rank: peer.rank,
+        end: peer.recorder.end_state(),
+        process: process_state(peer.recorder.pid()),
+        phase: peer.recorder.phase(),
+        series: series.get(peer.recorder.series()).cloned(),
+        ops,
+        position: peer.recorder.position(),
+        still_for,
+    }
+}
+
+/// What to say of a job whose workers are gone: the failure, and the error to show for it. `None`
+/// when none of them has died. `series` has the names of the series, `ops` the plan's length.
+pub fn deaths(peers: &[Peer], series: &[String], ops: u64) -> Option<(Failure, Error)> {
+    let seen: Vec<Seen> = peers
+        .iter()
+        .map(|peer| look_at(peer, series, ops, Duration::ZERO))
+        .collect();
+    deaths_of_all(&seen)
 }
 
 /// Ends this process over a judgement that all ranks of the host share.

@@ -91,7 +91,7 @@ pub fn measurement(series: &Series, figures: &Figures<'_>) -> Option<Measurement
             warmup: figures.warmup,
             buffers: figures.buffers,
             buffer_slots: figures.conditions.buffer_slots,
-            gate: figures.conditions.gate.map(str::to_string),
+            gate: figures.conditions.gate.as_deref().map(str::to_string),
             stopped_by: figures.stopped_by,
             precision_asked: figures.precision_asked,
             precision_reached: burst_us
@@ -180,7 +180,7 @@ pub(crate) mod tests {
             warmup: 5,
             stopped_by: StoppedBy::Precision,
             conditions: &ExecutorConditions {
-                clock: "cuda-events",
+                clock: "cuda-events".into(),
                 buffer_slots: 122,
                 gate: None,
                 nccl_choice: Some("Ring/LL, 1 channel".to_string()),

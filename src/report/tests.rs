@@ -51,7 +51,7 @@ fn run() -> (RunResult, Vec<Series>) {
     };
     let measure = |one: &Series| {
         let conditions = ExecutorConditions {
-            clock: "cuda-events",
+            clock: "cuda-events".into(),
             buffer_slots: 122,
             gate: None,
             nccl_choice: Some("Ring/LL, 1 channel, 512 threads".to_string()),

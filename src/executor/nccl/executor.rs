@@ -348,10 +348,10 @@ impl Executor for NcclExecutor<'_> {
 
     fn conditions(&self, variant: Variant) -> ExecutorConditions {
         ExecutorConditions {
-            clock: "cuda-events",
+            clock: "cuda-events".into(),
             buffer_slots: self.slots.count,
             gate: (variant.mode == Mode::Gated)
-                .then_some("stream waits for a value in pinned host memory"),
+                .then_some("stream waits for a value in pinned host memory".into()),
             nccl_choice: self
                 .choices
                 .get(&(variant.mode, variant.placement))
