@@ -28,8 +28,10 @@ pub enum Phase {
     Verifying = 5,
     Sampling = 6,
     Gathering = 7,
-    Writing = 8,
-    Finished = 9,
+    /// The library is being closed.
+    Closing = 8,
+    Writing = 9,
+    Finished = 10,
 }
 
 impl Phase {
@@ -44,6 +46,7 @@ impl Phase {
             Phase::Verifying => "verifying data",
             Phase::Sampling => "sampling",
             Phase::Gathering => "gathering samples",
+            Phase::Closing => "closing the library",
             Phase::Writing => "writing results",
             Phase::Finished => "finished",
         }
@@ -59,6 +62,7 @@ impl Phase {
             Phase::Verifying,
             Phase::Sampling,
             Phase::Gathering,
+            Phase::Closing,
             Phase::Writing,
         ]
         .get(word as usize)
@@ -99,6 +103,8 @@ const TEXT_LEN: usize = 8;
 const SAVED: usize = 9;
 const JOURNAL_LEN: usize = 10;
 const COMPLETE: usize = 11;
+const ASKED: usize = 12;
+const HALTED: usize = 13;
 const TEXT: usize = 16;
 const TEXT_WORDS: usize = 128;
 const JOURNAL: usize = TEXT + TEXT_WORDS;
@@ -270,6 +276,31 @@ impl FlightRecorder {
     pub fn give_up(&self, error: &Error) -> ! {
         self.fail(error);
         loop {
+            std::thread::sleep(std::time::Duration::from_secs(1));
+        }
+    }
+
+    /// Notes that a signal asked this rank to end: the others end with it.
+    pub fn ask_to_end(&self, signal: i32) {
+        self.words[ASKED].store(signal as u64, Ordering::Release);
+    }
+
+    /// The signal that asked this rank to end.
+    pub fn asked_to_end(&self) -> Option<i32> {
+        match self.words[ASKED].load(Ordering::Acquire) {
+            0 => None,
+            signal => Some(signal as i32),
+        }
+    }
+
+    /// Keeps the rank from taking further samples: what is being saved is to be all there is.
+    pub fn halt(&self) {
+        self.words[HALTED].store(1, Ordering::Release);
+    }
+
+    /// Waits for the end of the process where the rank was halted. To be called between samples.
+    pub fn wait_if_halted(&self) {
+        while self.words[HALTED].load(Ordering::Acquire) != 0 {
             std::thread::sleep(std::time::Duration::from_secs(1));
         }
     }

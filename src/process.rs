@@ -46,6 +46,14 @@ fn state_in(stat: &str) -> ProcessState {
     }
 }
 
+/// Wakes the parent process if it is stopped: a supervisor that was stopped alone would never
+/// see that its worker has ended, and the launcher would wait for it for ever.
+pub fn wake_parent() {
+    if let Some(parent) = rustix::process::getppid() {
+        let _ = rustix::process::kill_process(parent, rustix::process::Signal::CONT);
+    }
+}
+
 /// How shared memory that belongs to one job alone is named: by Open MPI and by NCCL. Other names
 /// may be anybody's, the GPU driver's among them.
 const OF_ONE_JOB: [&str; 3] = ["vader_segment.", "sm_segment.", "nccl-"];

@@ -18,12 +18,13 @@ use crate::measure::{
     Progress, Session, Settings, SharedState, Silent, TerminalProgress, sample_all,
 };
 use crate::plan::{self, BurstRequest, ModelFacts, Plan, load_model};
+use crate::process::wake_parent;
 use crate::report::{OutputFolder, terminal_report};
 use crate::result::{
     Backend, CommandInfo, Failure, Host, Machine, Mode, RunResult, SCHEMA, Status, Warning,
 };
 use crate::supervisor::{Terminals, Worker, supervise};
-use crate::world::LaunchSite;
+use crate::world::{LaunchSite, World};
 
 const NAME: &str = "allreduce-burst";
 
@@ -122,6 +123,7 @@ fn on_this_rank(
         }
     }
     session.recorder.enter(Phase::Finished, 0);
+    wake_parent();
     // Printed once, here: the caller prints nothing more for a rank of a job.
     Ok(outcome.unwrap_or_else(|error| error.exit.code()))
 }
@@ -180,10 +182,12 @@ impl Job<'_> {
         session.watchdog.set_lifeline(ready.executor.lifeline());
         let sampled = self.sample(&request, &mut ready, folder, started_at);
         session.watchdog.set_lifeline(None);
-        let closed = session.world.agree(ready.executor.close());
-        let sampled = sampled?;
-        closed?;
-        Ok(sampled)
+        session.recorder.enter(Phase::Closing, 0);
+        if let Err(error) = ready.executor.close() {
+            // Closing is collective: the others wait in it.
+            session.recorder.give_up(&error);
+        }
+        sampled
     }
 
     fn request(&self) -> Request {
@@ -220,7 +224,11 @@ impl Job<'_> {
         started_at: String,
     ) -> Result<(RunFrame, SharedState)> {
         let session = self.session;
-        let (variants, mut warnings) = possible_variants(self.args, &request.variants, ready)?;
+        let (variants, mut warnings) = possible_variants(
+            self.args,
+            &request.variants,
+            &reasons_against(&session.world, &request.variants, ready)?,
+        )?;
         let labels = variants.iter().map(|variant| variant.label()).collect();
         session
             .watchdog
@@ -343,18 +351,34 @@ fn asked_variants(args: &BurstArgs) -> Vec<Variant> {
     modes.into_iter().flat_map(of).collect()
 }
 
+/// Why the job cannot replay each of the variants: what one rank lacks, all lack, or they would
+/// part ways here.
+fn reasons_against(
+    world: &World,
+    asked: &[Variant],
+    ready: &Ready<'_>,
+) -> Result<Vec<Option<String>>> {
+    let mine: Vec<Option<String>> = asked
+        .iter()
+        .map(|variant| ready.executor.why_not(*variant))
+        .collect();
+    let all = world.all_gather(&mine)?;
+    let of_any = |index: usize| all.iter().find_map(|rank| rank[index].clone());
+    Ok((0..asked.len()).map(of_any).collect())
+}
+
 /// The variants that this executor has. One that the user named and that it lacks is an error;
 /// one of the defaults is left out with a note.
 fn possible_variants(
     args: &BurstArgs,
     asked: &[Variant],
-    ready: &Ready<'_>,
+    reasons: &[Option<String>],
 ) -> Result<(Vec<Variant>, Vec<Warning>)> {
     let mut possible = Vec::new();
     // Reasons in the order met, each with the variants it concerns.
     let mut waived: Vec<(String, Vec<String>)> = Vec::new();
-    for variant in asked {
-        let Some(why) = ready.executor.why_not(*variant) else {
+    for (variant, why) in asked.iter().zip(reasons) {
+        let Some(why) = why.clone() else {
             possible.push(*variant);
             continue;
         };

@@ -92,6 +92,7 @@ impl RunFrame {
         peers: &[Peer],
     ) -> Result<PathBuf> {
         let Some(written) = lock_within(&self.written, WRITING) else {
+            folder.remove_half_files();
             return Err(Error::environment(format!(
                 "writing to {} does not come to an end",
                 folder.path().display()
@@ -115,6 +116,8 @@ impl RunFrame {
             }
         }
         let (run, series) = self.result(state, Some(failure));
+        // The rank that died may have been writing.
+        folder.remove_half_files();
         save(folder, &run, &series)?;
         Ok(folder.path().to_path_buf())
     }

@@ -101,8 +101,7 @@ pub trait Executor {
     /// The conditions of this variant that only the executor knows.
     fn conditions(&self, variant: Variant) -> ExecutorConditions;
 
-    /// Why this executor cannot replay the plan in this variant; `None` when it can. The same on
-    /// every rank of a job whose machines are alike.
+    /// Why this executor cannot replay the plan in this variant on this rank; `None` when it can.
     fn why_not(&self, variant: Variant) -> Option<String>;
 
     /// The watchdog's handle on the library underneath, where it has one.

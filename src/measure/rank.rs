@@ -29,6 +29,7 @@ pub(super) fn replay(
     executor: &mut dyn Executor,
     variant: Variant,
 ) -> Result<RankSample> {
+    rank.recorder.wait_if_halted();
     rank.guard(executor.stage(variant))?;
     rank.world.barrier();
     rank.guard(executor.fire(variant))

@@ -17,7 +17,7 @@ use super::judge::{Seen, deaths_of_all, judge};
 use crate::error::{Error, Exit, Result, tell};
 use crate::executor::Lifeline;
 use crate::flight::{End, FlightRecorder, Position};
-use crate::process::{process_state, stopped_ranks_of_this_job};
+use crate::process::{process_state, stopped_ranks_of_this_job, wake_parent};
 use crate::result::Failure;
 use crate::world::LaunchSite;
 
@@ -187,13 +187,21 @@ fn watch(shared: &Shared) {
             0 => None,
             signal => Some(signal as i32),
         };
+        if let Some(signal) = interrupted {
+            shared.recorder.ask_to_end(signal);
+        }
         let contents = shared.contents();
+        // Whoever was asked, the job ends: the others would take it for a death.
+        let interrupted = interrupted.or_else(|| {
+            let mut peers = contents.peers.iter();
+            peers.find_map(|peer| peer.recorder.asked_to_end())
+        });
         if contents.peers.is_empty() {
             drop(contents);
             follow(&mut own, shared.recorder.position());
             if was_stopped && interrupted.is_some() {
                 // Launchers wake what they end: the others have said why.
-                exit(Exit::Other.code());
+                end_process(Exit::Other.code());
             }
             if was_stopped {
                 own.since = Instant::now();
@@ -208,7 +216,7 @@ fn watch(shared: &Shared) {
             // Another rank has spoken for the job; this one was stopped, or late to see it.
             drop(contents);
             thread::sleep(shared.grace());
-            exit(Exit::Other.code());
+            end_process(Exit::Other.code());
         }
         if let Some(error) = contents
             .lifeline
@@ -303,6 +311,7 @@ pub fn deaths(peers: &[Peer], series: &[String], ops: u64) -> Option<(Failure, E
 
 /// Ends this process over a judgement that all ranks of the host share.
 fn end(shared: &Shared, contents: &Contents, seen: &[Seen], failure: &Failure, error: &Error) -> ! {
+    shared.recorder.halt();
     let saver = seen
         .iter()
         .find(|rank| rank.can_save() && failure.rank != Some(rank.rank))
@@ -310,6 +319,8 @@ fn end(shared: &Shared, contents: &Contents, seen: &[Seen], failure: &Failure, e
         .map(|rank| rank.rank);
     if saver == Some(shared.rank) {
         tell(&error.to_terminal());
+        // The other ranks may be about to finish the sample that this one has.
+        thread::sleep(LOOK);
         if let Some(rescue) = &contents.rescue {
             match rescue(failure, &contents.peers) {
                 Ok(folder) => tell(&format!("  what was measured is in {}", folder.display())),
@@ -327,7 +338,13 @@ fn end(shared: &Shared, contents: &Contents, seen: &[Seen], failure: &Failure, e
     if let Some(lifeline) = &contents.lifeline {
         abort_with_deadline(Arc::clone(lifeline));
     }
-    exit(failure.exit_code);
+    end_process(failure.exit_code);
+}
+
+/// Ends this process at once: destructors of libraries could wait for ever.
+fn end_process(code: i32) -> ! {
+    wake_parent();
+    exit(code)
 }
 
 /// Gives the library a moment to release the devices; whether it does makes no difference.
@@ -348,7 +365,7 @@ fn end_in_start_up(shared: &Shared, interrupted: Option<i32>) -> ! {
                 "commbench: asked to end (signal {signal}) while starting up"
             ));
         }
-        exit(Exit::Other.code());
+        end_process(Exit::Other.code());
     }
     let stopped = stopped_ranks_of_this_job();
     let speaker = (0..shared.ranks).find(|rank| !stopped.contains_key(rank));
@@ -374,5 +391,5 @@ fn end_in_start_up(shared: &Shared, interrupted: Option<i32>) -> ! {
         // Another speaks; the launcher would end it over this rank's exit.
         thread::sleep(Duration::from_millis(500));
     }
-    exit(Exit::Hung.code());
+    end_process(Exit::Hung.code());
 }

@@ -107,6 +107,16 @@ impl OutputFolder {
         done
     }
 
+    /// Removes what a process that died while it wrote has left of a file. To be called when
+    /// nobody else of the job writes any more.
+    pub fn remove_half_files(&self) {
+        for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
+            if is_temporary(&entry.file_name().to_string_lossy()) {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+
     /// Removes the folder again if this run made it and put nothing into it.
     pub fn remove_if_empty(&self) {
         for folder in &self.made {
@@ -114,6 +124,16 @@ impl OutputFolder {
             let _ = fs::remove_dir(folder);
         }
     }
+}
+
+/// Whether a file's name is one that [`OutputFolder::write`] gives until a file is whole.
+fn is_temporary(name: &str) -> bool {
+    name.strip_prefix('.')
+        .and_then(|name| name.strip_suffix(".tmp"))
+        .and_then(|name| name.rsplit_once('.'))
+        .is_some_and(|(_, process)| {
+            !process.is_empty() && process.bytes().all(|byte| byte.is_ascii_digit())
+        })
 }
 
 /// Never follows a link: the name must not exist.

@@ -128,29 +128,37 @@ pub fn run(mut command: Command) -> Output {
     finish(command.spawn().expect("mpirun is installed"))
 }
 
-/// Waits for the end of `child`.
+/// Waits for the end of `child`, which must come before the deadline of all tests.
 pub fn finish(child: Child) -> Output {
+    let (output, in_time) = finish_within(child, DEADLINE);
+    assert!(in_time, "the job did not end by itself: {output:#?}");
+    output
+}
+
+/// Waits for the end of `child` and kills it after `limit`; whether it ended before.
+pub fn finish_within(child: Child, limit: Duration) -> (Output, bool) {
     let begin = Instant::now();
     let pid = child.id();
     let (done, wait) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
-        if wait.recv_timeout(DEADLINE).is_err() {
+        if wait.recv_timeout(limit).is_err() {
             let _ = Command::new("kill").args(["-9", &pid.to_string()]).status();
         }
     });
     let output = child.wait_with_output().unwrap();
     let _ = done.send(());
-    assert!(begin.elapsed() < DEADLINE, "the job did not end by itself");
     use std::os::unix::process::ExitStatusExt;
-    Output {
+    let took = begin.elapsed();
+    let output = Output {
         code: output
             .status
             .code()
             .unwrap_or_else(|| 128 + output.status.signal().unwrap_or(0)),
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        took: begin.elapsed(),
-    }
+        took,
+    };
+    (output, took < limit)
 }
 
 /// Pid of the worker of `rank` among the processes that run in `folder`.
