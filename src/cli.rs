@@ -249,23 +249,24 @@ impl ReplayArgs {
 }
 
 /// `2%` or `0.02`, more than 0 and less than 100 %.
-fn parse_precision(text: &str) -> Result<f64, String> {
+pub(crate) fn parse_precision(text: &str) -> Result<f64, String> {
     let (number, scale) = match text.strip_suffix('%') {
         Some(number) => (number, 0.01),
         None => (text, 1.0),
     };
     match number.trim().parse::<f64>() {
-        Ok(value) if value > 0.0 && value * scale < 1.0 => Ok(value * scale),
+        // The smallest numbers become zero on the way from percent.
+        Ok(value) if value * scale > 0.0 && value * scale < 1.0 => Ok(value * scale),
         _ => Err(format!("'{text}' is no precision (write 2% or 0.02)")),
     }
 }
 
-fn parse_seconds(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse_seconds(text: &str) -> Result<Duration, String> {
     seconds_within(text, 0.01, 86_400.0)
 }
 
 /// Three seconds of it are for saving and ending, and the rest must outlast a slow moment.
-fn parse_timeout(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse_timeout(text: &str) -> Result<Duration, String> {
     seconds_within(text, 5.0, 86_400.0)
 }
 
@@ -292,7 +293,7 @@ mod tests {
         assert_eq!(parse_precision("0.05"), Ok(0.05));
         assert_eq!(parse_seconds("1.5"), Ok(Duration::from_millis(1500)));
         assert_eq!(parse_seconds("3s"), Ok(Duration::from_secs(3)));
-        for bad in ["0", "-1", "100%", "NaN", "x", ""] {
+        for bad in ["0", "-1", "100%", "NaN", "x", "", "1e-323%"] {
             assert!(parse_precision(bad).is_err(), "{bad}");
             assert!(parse_seconds(bad).is_err() || bad == "1", "{bad}");
         }
