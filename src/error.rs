@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::units::printable;
+
 /// Exit codes of the process. Other programs read them: never renumber.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Exit {
@@ -96,9 +98,9 @@ impl Error {
 
     /// The text for a terminal: the sentence, then the remedy on a line of its own.
     pub fn to_terminal(&self) -> String {
-        match &self.remedy {
+        printable(&match &self.remedy {
             Some(remedy) => format!("commbench: error: {}\n  try: {remedy}", self.what),
             None => format!("commbench: error: {}", self.what),
-        }
+        })
     }
 }

@@ -23,12 +23,12 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
         )
     })?;
     let suffix = suffix.trim().to_ascii_lowercase();
-    let shift = match suffix.trim_end_matches('b').trim_end_matches('i') {
-        "" => 0,
-        "k" => 10,
-        "m" => 20,
-        "g" => 30,
-        "t" => 40,
+    let shift = match suffix.as_str() {
+        "" | "b" => 0,
+        "k" | "kb" | "kib" => 10,
+        "m" | "mb" | "mib" => 20,
+        "g" | "gb" | "gib" => 30,
+        "t" | "tb" | "tib" => 40,
         _ => {
             return Err(format!(
                 "'{text}' has an unknown suffix (K, M, G and T are known, all binary)"
@@ -38,6 +38,18 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
     number
         .checked_mul(1u64 << shift)
         .ok_or_else(|| format!("'{text}' does not fit 64 bits"))
+}
+
+/// The text without what a terminal takes for commands: control characters, but for line breaks,
+/// become `\u{FFFD}`. For words that others wrote: file contents, names of hosts, libraries' texts.
+pub fn printable(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            '\n' => '\n',
+            c if c.is_control() => char::REPLACEMENT_CHARACTER,
+            c => c,
+        })
+        .collect()
 }
 
 /// A size for people: exact below 1 MiB, where the field speaks in bytes; binary units above.
@@ -131,6 +143,9 @@ mod tests {
             "K",
             "-5",
             "12Q",
+            "14i",
+            "14kbb",
+            "14ikb",
             "1.5M",
             "99999999999999999999",
             "18446744073709551615K",
@@ -138,6 +153,11 @@ mod tests {
             let message = parse_bytes(bad).unwrap_err();
             assert!(message.contains(bad), "{message}");
         }
+    }
+
+    #[test]
+    fn no_text_commands_a_terminal() {
+        assert_eq!(printable("a\x1b[2J\nb\u{9b}µ"), "a\u{FFFD}[2J\nb\u{FFFD}µ");
     }
 
     #[test]

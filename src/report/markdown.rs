@@ -2,10 +2,10 @@
 
 use super::table::{COLUMNS, conditions, footnotes, notices, rows};
 use crate::result::RunResult;
-use crate::units::{format_bytes, significant};
+use crate::units::{format_bytes, printable, significant};
 
 /// The whole report.
-pub(super) fn markdown(run: &RunResult) -> String {
+pub(crate) fn markdown(run: &RunResult) -> String {
     let mut out = format!("# commbench {}\n\n", run.command.name);
     for notice in notices(run) {
         out.push_str(&format!("> **{}**\n\n", plain(&notice)));
@@ -93,7 +93,7 @@ pub(super) fn markdown(run: &RunResult) -> String {
             ));
         }
     }
-    out
+    printable(&out)
 }
 
 /// A Markdown table; cells are escaped.

@@ -4,7 +4,7 @@ use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyl
 
 use crate::result::{Backend, Measurement, RankShare, RunResult, Status};
 use crate::stats::Summary;
-use crate::units::{format_bytes, group_thousands, median_and_interval, significant};
+use crate::units::{format_bytes, group_thousands, median_and_interval, printable, significant};
 
 /// Below this, a 99th percentile rests on one or two samples.
 const SAMPLES_FOR_P99: u64 = 100;
@@ -254,7 +254,7 @@ pub fn terminal_report(run: &RunResult, folder: &str, files: &[&str], colour: bo
             first.plan.dtype,
             run.ranks
         )));
-        out.push_str(&format!("\n  {}\n", first.plan.origin));
+        out.push_str(&format!("\n  {}\n", printable(&first.plan.origin)));
     }
     for notice in notices(run) {
         out.push_str(&format!("  {}\n", loud(&notice)));
@@ -275,18 +275,18 @@ pub fn terminal_report(run: &RunResult, folder: &str, files: &[&str], colour: bo
                 column.set_cell_alignment(CellAlignment::Right);
             }
         }
-        out.push_str(&format!("{table}\n"));
+        out.push_str(&printable(&format!("{table}\n")));
         for line in footnotes(run) {
-            out.push_str(&format!("  {line}\n"));
+            out.push_str(&format!("  {}\n", printable(&line)));
         }
         for line in conditions(run) {
-            out.push_str(&format!("  {line}\n"));
+            out.push_str(&format!("  {}\n", printable(&line)));
         }
     }
     for warning in &run.warnings {
         out.push_str(&format!("  {}\n", loud(&format!("note: {}", warning.text))));
         if let Some(remedy) = &warning.remedy {
-            out.push_str(&format!("    try: {remedy}\n"));
+            out.push_str(&format!("    try: {}\n", printable(remedy)));
         }
     }
     if run.status == Status::Complete {
@@ -303,8 +303,8 @@ pub fn terminal_report(run: &RunResult, folder: &str, files: &[&str], colour: bo
 
 fn paint(text: &str, code: &str, colour: bool) -> String {
     if colour {
-        format!("\x1b[{code}m{text}\x1b[0m")
+        format!("\x1b[{code}m{}\x1b[0m", printable(text))
     } else {
-        text.to_string()
+        printable(text)
     }
 }
