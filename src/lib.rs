@@ -13,6 +13,7 @@ pub mod estate;
 pub mod executor;
 #[cfg(feature = "fault-injection")]
 pub mod faults;
+pub mod files;
 pub mod flight;
 pub mod gpu;
 pub mod measure;

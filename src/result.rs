@@ -33,6 +33,49 @@ pub struct RunResult {
     pub failure: Option<Failure>,
 }
 
+/// More ranks than any job has.
+const MAX_RANKS: u32 = 1 << 20;
+
+impl RunResult {
+    /// Reads the text of a result.json.
+    ///
+    /// # Errors
+    /// A sentence for text that is no result of this version, or contradicts itself.
+    pub fn from_json(text: &str) -> Result<RunResult, String> {
+        let run: RunResult = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        if run.schema != SCHEMA {
+            return Err(format!(
+                "its schema is '{}', this version reads '{SCHEMA}'",
+                run.schema
+            ));
+        }
+        run.check()?;
+        Ok(run)
+    }
+
+    /// What types cannot say. Tables have a column a rank, so the number of ranks must be that of
+    /// the figures.
+    fn check(&self) -> Result<(), String> {
+        if self.ranks == 0 || self.ranks > MAX_RANKS {
+            return Err(format!(
+                "ranks = {} is outside 1 to {MAX_RANKS}",
+                self.ranks
+            ));
+        }
+        for one in &self.results {
+            if one.per_rank_us.len() != self.ranks as usize {
+                return Err(format!(
+                    "per_rank_us of '{}' has {} entries for {} ranks",
+                    one.label,
+                    one.per_rank_us.len(),
+                    self.ranks
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// How far the run came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -254,8 +297,16 @@ pub struct WrongElement {
     /// Index of the op in the plan.
     pub op: u64,
     pub element: u64,
+    /// `null` where it is no finite number, which JSON cannot say.
+    #[serde(deserialize_with = "number_or_nan")]
+    #[schemars(with = "Option<f64>")]
     pub got: f64,
     pub expected: f64,
+}
+
+/// Damaged floats are NaN or infinite often enough, and their report must be readable too.
+fn number_or_nan<'de, D: serde::Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    Ok(Option::<f64>::deserialize(from)?.unwrap_or(f64::NAN))
 }
 
 /// Under which conditions a figure holds. A figure without them is not printed.
@@ -367,5 +418,48 @@ impl Series {
         let slowest =
             |ranks: &Vec<RankSample>| ranks.iter().map(|rank| rank.device_us).fold(0.0, f64::max);
         self.samples.iter().map(slowest).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EAGER: &str = include_str!("../fuzz/corpus/result_json/eager.json");
+
+    #[test]
+    fn numbers_that_contradict_each_other_are_refused_with_the_value() {
+        for (wrong, hint) in [
+            ("\"ranks\":0,", "ranks = 0"),
+            ("\"ranks\":4294967295,", "ranks = 4294967295"),
+            ("\"ranks\":3,", "2 entries for 3 ranks"),
+        ] {
+            let error = RunResult::from_json(&EAGER.replace("\"ranks\":2,", wrong)).unwrap_err();
+            assert!(error.contains(hint), "{hint}: {error}");
+        }
+        let other = EAGER.replace("result/1", "result/9");
+        assert!(
+            RunResult::from_json(&other)
+                .unwrap_err()
+                .contains("result/9")
+        );
+    }
+
+    #[test]
+    fn a_wrong_element_that_is_no_number_reads_back() {
+        let mut run = RunResult::from_json(EAGER).unwrap();
+        for got in [f64::NAN, f64::INFINITY] {
+            run.results[0].verification.first_wrong = Some(WrongElement {
+                rank: 1,
+                op: 0,
+                element: 0,
+                got,
+                expected: 1.0,
+            });
+            let text = serde_json::to_string(&run).unwrap();
+            let again = RunResult::from_json(&text).unwrap();
+            let wrong = again.results[0].verification.first_wrong.clone().unwrap();
+            assert!(wrong.got.is_nan());
+        }
     }
 }

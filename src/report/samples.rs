@@ -7,7 +7,7 @@ const HEADER: &str = "mode,placement,sample,rank,device_us,host_us,issue_us,arri
 const PLACEMENTS: [Placement; 2] = [Placement::OutOfPlace, Placement::InPlace];
 
 /// The file's text. Arrivals are told from the first rank's: the clock's zero means nothing.
-pub(super) fn write_samples(series: &[Series]) -> String {
+pub(crate) fn write_samples(series: &[Series]) -> String {
     let mut text = format!("{HEADER}\n");
     for one in series {
         for (index, sample) in one.samples.iter().enumerate() {
@@ -73,7 +73,7 @@ pub fn read_samples(text: &str, ranks: u32) -> Result<Vec<Series>, String> {
             return Err(wrong("no series"));
         };
         if rank == "0" {
-            series.samples.push(Vec::with_capacity(ranks as usize));
+            series.samples.push(Vec::new());
         }
         let at = series.samples.len().wrapping_sub(1).to_string();
         match series.samples.last_mut() {
