@@ -21,10 +21,15 @@ impl Slots {
     /// op. Cold: one an op. A plan that runs in place always has one an op, since a buffer that
     /// is summed twice in a replay holds nothing that could be checked.
     pub fn for_plan(plan: &Plan, buffers: Buffers, in_place: bool, cache_bytes: u64) -> Slots {
-        let stride = plan.largest_op_bytes().next_multiple_of(ALIGNMENT);
-        let ops = plan.ops.len() as u64;
+        // Sizes without room for the padding are refused with the slab, by `slab_bytes`.
+        let stride = plan
+            .largest_op_bytes()
+            .max(1)
+            .checked_next_multiple_of(ALIGNMENT)
+            .unwrap_or(u64::MAX);
+        let ops = (plan.ops.len() as u64).max(1);
         // Input and output both count.
-        let in_cache = (cache_bytes / 2) / (2 * stride);
+        let in_cache = (cache_bytes / 2) / stride.saturating_mul(2);
         let count = match buffers {
             Buffers::Warm if !in_place => in_cache.clamp(1, ops),
             _ => ops,
@@ -93,6 +98,20 @@ mod tests {
     }
 
     proptest::proptest! {
+        #[test]
+        fn no_plan_wraps(bytes in proptest::num::u64::ANY, ops in 0usize..5, cache in proptest::num::u64::ANY) {
+            let op = crate::plan::Op { kind: crate::plan::OpKind::AllReduce, bytes, dtype: crate::plan::DataType::Int8 };
+            let plan = Plan { label: String::new(), origin: String::new(), ops: vec![op; ops] };
+            for (buffers, in_place) in [(Buffers::Cold, false), (Buffers::Warm, true), (Buffers::Warm, false)] {
+                let slots = Slots::for_plan(&plan, buffers, in_place, cache);
+                proptest::prop_assert!(slots.count >= 1);
+                proptest::prop_assert!(ops == 0 || slots.stride >= bytes);
+                if let Some(slab) = slots.slab_bytes() {
+                    proptest::prop_assert_eq!(slab / slots.stride, slots.count);
+                }
+            }
+        }
+
         #[test]
         fn the_last_op_of_a_slot_is_the_last(ops in 1u64..300, count in 1u64..300) {
             let slots = Slots { count: count.min(ops), stride: 512 };

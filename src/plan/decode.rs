@@ -30,10 +30,12 @@ pub struct BurstRequest {
 /// what the user overrode.
 ///
 /// # Errors
-/// Exit code 2, naming the value, for zero, huge or misaligned sizes and counts.
+/// Exit code 2, naming the value, for facts that no model has, and for zero, huge or misaligned
+/// sizes and counts.
 pub fn allreduce_burst(model: &ModelFacts, request: &BurstRequest) -> Result<Plan> {
+    model.require()?;
     let dtype = request.dtype.unwrap_or(model.activation_dtype);
-    let ops = request.ops.unwrap_or(ALLREDUCES_PER_LAYER * model.layers);
+    let ops = request.ops.unwrap_or_else(|| model.allreduces_per_step());
     if ops == 0 || ops > MAX_OPS {
         return Err(
             Error::usage(format!("a burst of {ops} ops cannot be replayed"))

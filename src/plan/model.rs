@@ -1,6 +1,5 @@
 //! Facts of a model, as far as communication depends on them.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
@@ -9,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::decode::ALLREDUCES_PER_LAYER;
 use super::{DataType, huggingface};
 use crate::error::{Error, Result};
+use crate::files::{ReadError, read_text};
 
 /// A model file larger than this is no model file.
 const MAX_MODEL_FILE_BYTES: u64 = 1 << 20;
@@ -18,6 +18,10 @@ pub(super) const MAX_COUNT: u64 = 1 << 24;
 
 /// Far above any router; the cost of working out their odds grows with the square.
 const MAX_GROUPS: u64 = 4096;
+
+/// Names stand in titles, sources in reports.
+const MAX_NAME_CHARS: usize = 200;
+const MAX_SOURCE_CHARS: usize = 2_000;
 
 macro_rules! presets {
     ($($name:literal),+ $(,)?) => {
@@ -79,7 +83,14 @@ impl ModelFacts {
         self.layers.saturating_mul(ALLREDUCES_PER_LAYER)
     }
 
-    fn check(&self) -> std::result::Result<(), String> {
+    /// Whether these can be the facts of a model: what is computed from facts that pass cannot
+    /// overflow, and takes no time to speak of.
+    ///
+    /// # Errors
+    /// A reason in one clause, with field and value.
+    pub fn check(&self) -> std::result::Result<(), String> {
+        check_text("name", &self.name, MAX_NAME_CHARS)?;
+        check_text("source", &self.source, MAX_SOURCE_CHARS)?;
         let counts = [
             ("layers", self.layers, 1),
             ("moe_layers", self.moe_layers, 0),
@@ -113,6 +124,17 @@ impl ModelFacts {
             ));
         }
         self.check_groups()
+    }
+
+    /// [`ModelFacts::check`] for facts that no file said: callers of the library make them too.
+    ///
+    /// # Errors
+    /// Exit code 2 with field and value.
+    pub(super) fn require(&self) -> Result<()> {
+        self.check().map_err(|why| {
+            Error::usage(format!("these are no facts of a model: {why}"))
+                .try_this("facts as in configs/models/kimi-k2.5.toml")
+        })
     }
 
     fn check_groups(&self) -> std::result::Result<(), String> {
@@ -150,6 +172,21 @@ impl ModelFacts {
         }
         Ok(())
     }
+}
+
+/// Texts go to terminals, where control characters are commands.
+fn check_text(field: &str, text: &str, most: usize) -> std::result::Result<(), String> {
+    if let Some(found) = text.chars().find(|c| c.is_control()) {
+        return Err(format!(
+            "{field} holds the control character {}",
+            found.escape_unicode()
+        ));
+    }
+    let chars = text.chars().count();
+    if chars > most {
+        return Err(format!("{field} has {chars} characters, more than {most}"));
+    }
+    Ok(())
 }
 
 /// Names of the models that are compiled in.
@@ -202,31 +239,13 @@ fn read_model_file(path: &Path, origin: &str) -> Result<String> {
             "--model with a model's config.json, or a TOML file as in configs/models/kimi-k2.5.toml",
         )
     };
-    let size = std::fs::metadata(path).map_err(unreadable)?.len();
-    if size > MAX_MODEL_FILE_BYTES {
-        return Err(not_a_model_file(format!(
-            "has {size} bytes; a model file has at most {MAX_MODEL_FILE_BYTES}"
-        )));
-    }
-    // Devices and pipes say 0 bytes, so the limit holds for what is read as well.
-    let mut bytes = Vec::new();
-    std::fs::File::open(path)
-        .and_then(|file| file.take(MAX_MODEL_FILE_BYTES + 1).read_to_end(&mut bytes))
-        .map_err(unreadable)?;
-    if bytes.len() as u64 > MAX_MODEL_FILE_BYTES {
-        return Err(not_a_model_file(format!(
-            "goes on after {MAX_MODEL_FILE_BYTES} bytes, the most a model file has"
-        )));
-    }
-    String::from_utf8(bytes).map_err(|error| {
-        not_a_model_file(format!(
-            "is no text from byte {} on",
-            error.utf8_error().valid_up_to()
-        ))
+    read_text(path, MAX_MODEL_FILE_BYTES).map_err(|error| match error {
+        ReadError::Io(error) => unreadable(error),
+        not_a_model => not_a_model_file(not_a_model.to_string()),
     })
 }
 
-fn parse_json(text: &str, path: &Path, origin: &str) -> Result<ModelFacts> {
+pub(crate) fn parse_json(text: &str, path: &Path, origin: &str) -> Result<ModelFacts> {
     let refuse = |why: String| {
         Error::usage(format!("the model file '{origin}' is not usable: {why}")).try_this(
             "a whole config.json of a causal language model, or the facts as TOML like configs/models/kimi-k2.5.toml",
@@ -246,7 +265,7 @@ fn name_from_path(path: &Path) -> String {
         .unwrap_or_else(|| "model".to_string())
 }
 
-fn parse_toml(text: &str, origin: &str) -> Result<ModelFacts> {
+pub(crate) fn parse_toml(text: &str, origin: &str) -> Result<ModelFacts> {
     let refuse = |why: String| {
         Error::usage(format!("the model file '{origin}' is not usable: {why}"))
             .try_this("fill it in like configs/models/kimi-k2.5.toml")

@@ -69,9 +69,10 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Bytes that one rank hands over in the whole plan.
+    /// Bytes that one rank hands over in the whole plan; the largest number where it has no room.
     pub fn total_bytes(&self) -> u64 {
-        self.ops.iter().map(|op| op.bytes).sum()
+        let add = |sum: u64, op: &Op| sum.saturating_add(op.bytes);
+        self.ops.iter().fold(0, add)
     }
 
     /// The largest payload of one op in bytes.

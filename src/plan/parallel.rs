@@ -137,9 +137,10 @@ pub struct ParallelPlans {
 /// does not apply is listed with its reason instead: the others still answer the question.
 ///
 /// # Errors
-/// Exit code 2, naming the value, for a batch of 0, fewer than 2 ranks, and payloads beyond any
-/// machine.
+/// Exit code 2, naming the value, for facts that no model has, a batch of 0, fewer than 2 ranks,
+/// and payloads beyond any machine.
 pub fn parallel_plans(model: &ModelFacts, batch_tokens: u64, ranks: u64) -> Result<ParallelPlans> {
+    model.require()?;
     if batch_tokens == 0 {
         return Err(Error::usage("a batch of 0 tokens sends nothing").try_this("--batch 1"));
     }
@@ -218,12 +219,6 @@ impl<'a> Step<'a> {
             return Some(format!(
                 "{} is dense: it has no experts to spread",
                 self.model.name
-            ));
-        }
-        if self.model.experts_per_token > experts {
-            return Some(format!(
-                "{} experts a token are more than the {experts} there are",
-                self.model.experts_per_token
             ));
         }
         if !experts.is_multiple_of(ranks) {
@@ -370,9 +365,12 @@ impl<'a> Step<'a> {
 
 /// The divisor of `experts`, 2 or more, that is nearest to `ranks`; the larger of two.
 fn nearest_divisor(experts: u64, ranks: u64) -> u64 {
-    (2..=experts)
-        .filter(|candidate| experts.is_multiple_of(*candidate))
-        .min_by_key(|candidate| (candidate.abs_diff(ranks), u64::MAX - candidate))
+    // Divisors come in pairs, one of which is at most the square root.
+    (1..=experts.isqrt())
+        .filter(|small| experts.is_multiple_of(*small))
+        .flat_map(|small| [small, experts / small])
+        .filter(|divisor| *divisor >= 2)
+        .min_by_key(|divisor| (divisor.abs_diff(ranks), u64::MAX - divisor))
         .unwrap_or(experts)
 }
 

@@ -1,5 +1,9 @@
 //! Where tokens go: how likely a rank holds at least one of a token's experts.
 
+/// A smaller chance to miss does not change a hit's: with it the draws end after some 10,000 for
+/// 2^24 experts, however many there are to come.
+const CERTAIN: f64 = 1e-18;
+
 /// Probability that at least one of the `per_token` distinct experts that a token picks, out of
 /// `experts` with every set equally likely, is among the `on_rank` that a given rank holds:
 /// 1 − C(E−m, k) / C(E, k).
@@ -18,13 +22,18 @@ pub fn rank_hit_probability(experts: u64, on_rank: u64, per_token: u64) -> f64 {
     } else {
         (per_token, on_rank)
     };
-    let mut hit = 0.0;
+    let (mut hit, mut missed) = (0.0, 1.0);
     for already_drawn in 0..drawn {
         let left = experts.saturating_sub(already_drawn);
         if marked >= left {
             return if left == 0 { hit } else { 1.0 };
         }
-        hit += (1.0 - hit) * (marked as f64 / left as f64);
+        let this_one = marked as f64 / left as f64;
+        hit += (1.0 - hit) * this_one;
+        missed *= 1.0 - this_one;
+        if missed < CERTAIN {
+            return 1.0;
+        }
     }
     hit
 }
@@ -66,7 +75,8 @@ pub fn rank_hit_probability_in_groups(
     let hit = |(own_chosen, probability): (usize, &f64)| {
         probability * rank_hit_probability(candidates, own_chosen as u64 * group, per_token)
     };
-    odds.iter().enumerate().map(hit).sum()
+    // Thousands of rounded terms can come to a little more than certainty.
+    odds.iter().enumerate().map(hit).sum::<f64>().min(1.0)
 }
 
 #[cfg(test)]
