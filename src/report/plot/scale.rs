@@ -10,6 +10,10 @@ const CLIP: f64 = 1.15;
 /// The least part of its upper end that an axis shows: less would blow up rounding errors.
 const LEAST_SPAN: f64 = 0.02;
 
+/// The shortest axis, in µs. Ticks of one much shorter than a picosecond are zero to a double, and
+/// so there would be no end of them.
+const SHORTEST: f64 = 1e-6;
+
 /// A unit of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
@@ -108,8 +112,8 @@ impl Window {
         };
         // An axis from zero shows proportions; where the values leave more than half of it empty,
         // their differences are what there is to see.
-        if least < 0.5 * top || top <= 0.0 {
-            let hi = if top <= 0.0 { 1.0 } else { top };
+        if least < 0.5 * top || top < SHORTEST {
+            let hi = if top <= 0.0 { 1.0 } else { top.max(SHORTEST) };
             let room = if clipped { 0.0 } else { 0.05 * hi };
             return Window {
                 lo: 0.0,
@@ -239,6 +243,20 @@ mod tests {
             let window = Window::new(value, value, [&summary].into_iter());
             assert!(window.lo <= value && value < window.hi, "{window:?}");
             assert!(ticks(&window, Unit::of(window.hi), 5.0).len() >= 2);
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_times_have_an_axis_with_few_ticks(bits in proptest::collection::vec(0u64..1e15f64.to_bits(), 3)) {
+            let times: Vec<f64> = bits.iter().map(|bits| f64::from_bits(*bits)).collect();
+            let summary = Summary::of(&times[..2]).unwrap();
+            let least = times.iter().copied().fold(f64::INFINITY, f64::min);
+            let most = times.iter().copied().fold(0.0, f64::max);
+            let window = Window::new(least, most, [&summary].into_iter());
+            proptest::prop_assert!(window.lo.is_finite() && window.lo < window.hi, "{window:?}");
+            let ticks = ticks(&window, Unit::of(window.hi), 5.0);
+            proptest::prop_assert!((2..=12).contains(&ticks.len()), "{window:?}: {}", ticks.len());
         }
     }
 
