@@ -15,6 +15,8 @@ pub mod executor;
 pub mod faults;
 pub mod files;
 pub mod flight;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod gpu;
 pub mod measure;
 pub mod plan;

@@ -13,6 +13,7 @@ mod routing;
 pub use decode::{BurstRequest, allreduce_burst};
 pub use dtype::DataType;
 pub use model::{ModelFacts, load_model, preset_names};
+pub(crate) use model::{parse_json, parse_toml};
 pub use op::{Op, OpKind, Plan};
 pub use parallel::{
     AbsentPlan, Calls, Collective, ParallelKind, ParallelPlan, ParallelPlans, Routing,

@@ -16,6 +16,8 @@ pub use assemble::{Figures, measurement};
 pub use exporters::{Exporter, exporters};
 pub use folder::OutputFolder;
 pub(crate) use folder::write_error;
+pub(crate) use markdown::markdown;
 pub use plans::{models_table, plans_text};
 pub use samples::read_samples;
+pub(crate) use samples::write_samples;
 pub use table::{notices, terminal_report};
