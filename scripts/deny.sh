@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Checks the dependencies' licences, sources and known vulnerabilities with cargo-deny (deny.toml).
+# Needs the network for the advisory database; scripts/test.sh does without.
+
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+if ! cargo deny --version >/dev/null 2>&1; then
+    printf '== installing cargo-deny\n' >&2
+    cargo install cargo-deny --locked
+fi
+
+# The fuzz targets are a workspace of their own, with a lock file of their own.
+cargo deny check "$@"
+cargo deny --manifest-path fuzz/Cargo.toml --config "$PWD/deny.toml" check "$@"
