@@ -8,12 +8,17 @@
 #[derive(Debug, Clone)]
 pub struct SplitMix64 {
     state: u64,
+    /// The other half of the last pair of normals.
+    spare: Option<f64>,
 }
 
 impl SplitMix64 {
     /// The stream of a seed.
     pub fn new(seed: u64) -> Self {
-        SplitMix64 { state: seed }
+        SplitMix64 {
+            state: seed,
+            spare: None,
+        }
     }
 
     /// A stream of its own for each name and number below one seed, so that the figures of a part
@@ -41,10 +46,15 @@ impl SplitMix64 {
         ((self.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
     }
 
-    /// Standard normal, by the Box-Muller transform.
+    /// Standard normal, by the Box-Muller transform, which makes two at a time.
     pub fn normal(&mut self) -> f64 {
+        if let Some(spare) = self.spare.take() {
+            return spare;
+        }
         let radius = (-2.0 * self.uniform().ln()).sqrt();
-        radius * (std::f64::consts::TAU * self.uniform()).cos()
+        let (sin, cos) = (std::f64::consts::TAU * self.uniform()).sin_cos();
+        self.spare = Some(radius * sin);
+        radius * cos
     }
 
     /// Gamma with `shape` ≥ 1 and scale 1.
@@ -55,7 +65,12 @@ impl SplitMix64 {
         loop {
             let x = self.normal();
             let v = (1.0 + c * x).powi(3);
-            if v > 0.0 && self.uniform().ln() < 0.5 * x * x + d - d * v + d * v.ln() {
+            if v <= 0.0 {
+                continue;
+            }
+            let u = self.uniform();
+            // The first condition implies the second and spares the logarithms.
+            if u < 1.0 - 0.0331 * x.powi(4) || u.ln() < 0.5 * x * x + d - d * v + d * v.ln() {
                 return d * v;
             }
         }
