@@ -27,4 +27,5 @@ pub mod stats;
 pub mod supervisor;
 pub mod topology;
 pub mod units;
+pub mod verdict;
 pub mod world;

@@ -1,0 +1,173 @@
+//! Where a curve leaves its flat, latency-bound part.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::curve::{Drawn, ends_of, median_of};
+use super::rules::{ERROR_RATE, percent};
+use super::{Curve, Rules};
+
+/// Points on either side of a knee: one point is neither a flat part nor a rise that lasts.
+const SIDE: usize = 2;
+
+/// The knee of a curve.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "found", rename_all = "kebab-case")]
+pub enum Knee {
+    /// The curve has left its flat part from `tokens` on.
+    At {
+        /// Tokens per GPU of the first point beyond the flat part.
+        tokens: u64,
+        /// Tokens per GPU of the last point of the flat part: the curve leaves it between the two.
+        flat_until: u64,
+        /// Median of the flat part's medians, in µs per step.
+        flat_us: f64,
+        /// 95 % bootstrap interval of `flat_us`, in µs, drift allowed for.
+        flat_ci95_us: [f64; 2],
+        /// Median at `tokens`, in µs per step.
+        value_us: f64,
+        /// Share of the resamples whose medians alone put the knee at this t.
+        confidence: f64,
+        /// Samples of the point with the fewest.
+        least_n: u64,
+    },
+    /// None is shown.
+    None { reason: NoKnee, why: String },
+}
+
+/// Why no knee is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NoKnee {
+    /// No lasting rise is shown in the range.
+    StaysFlat,
+    /// The curve lies above its first point from the second on.
+    NoFlatPart,
+    /// A rise is shown at the last point alone.
+    OnlyLastPoint,
+    /// Too few points with enough samples.
+    TooFewPoints,
+}
+
+/// Finds the knee of a curve by the rule that [`Rules`] put in words.
+pub fn knee(curve: &Curve, rules: &Rules) -> Knee {
+    knee_of(&Drawn::new(curve, rules), rules)
+}
+
+/// Candidates are tried from the second point on. A knee before point `k` asks that every point
+/// from `k` on is shown above the level of the points before `k`. All of them have to be, so one
+/// candidate needs no correction for their number; the candidates share the error rate.
+pub(super) fn knee_of(curve: &Drawn, rules: &Rules) -> Knee {
+    let points = &curve.points;
+    let count = points.len();
+    if count < 2 * SIDE {
+        return none(
+            NoKnee::TooFewPoints,
+            format!("a knee needs {} points with enough samples", 2 * SIDE),
+        );
+    }
+    let levels = Levels::new(curve);
+    let tail = ERROR_RATE / (count - 1) as f64;
+    let rise = rules.min_rise.ln_1p();
+    let shown_above = |point: usize, before: usize| {
+        let mut gaps: Vec<f64> = points[point]
+            .ln_draws
+            .iter()
+            .zip(&levels.draws[before - 1])
+            .map(|(value, level)| value - level)
+            .collect();
+        ends_of(&mut gaps, tail)[0] > rise
+    };
+    // From the end: the last point rules most candidates out.
+    let candidate = (1..count).find(|&k| (k..count).rev().all(|point| shown_above(point, k)));
+    match candidate {
+        None => none(
+            NoKnee::StaysFlat,
+            format!(
+                "no lasting rise of more than {} is shown up to t = {}",
+                percent(rules.min_rise),
+                points[count - 1].tokens
+            ),
+        ),
+        Some(1) => none(
+            NoKnee::NoFlatPart,
+            format!(
+                "no flat part in the range: every point lies more than {} above the one at t = {}",
+                percent(rules.min_rise),
+                points[0].tokens
+            ),
+        ),
+        Some(k) if count - k < SIDE => none(
+            NoKnee::OnlyLastPoint,
+            format!(
+                "only the last point, t = {}, lies above the flat part: measure beyond it to see whether that lasts",
+                points[k].tokens
+            ),
+        ),
+        Some(k) => {
+            let mut draws = levels.draws[k - 1].clone();
+            Knee::At {
+                tokens: points[k].tokens,
+                flat_until: points[k - 1].tokens,
+                flat_us: levels.estimates[k - 1].exp(),
+                flat_ci95_us: ends_of(&mut draws, ERROR_RATE / 2.0).map(f64::exp),
+                value_us: points[k].ln_median.exp(),
+                confidence: levels.share_with_knee_at(curve, k, rise),
+                least_n: points.iter().map(|point| point.n).min().unwrap_or(0),
+            }
+        }
+    }
+}
+
+fn none(reason: NoKnee, why: String) -> Knee {
+    Knee::None { reason, why }
+}
+
+/// Levels of the first 1, 2, … points, in logarithms of µs. The median of the points' medians: one
+/// disturbed point does not move it.
+struct Levels {
+    estimates: Vec<f64>,
+    /// `draws[k − 1][r]`: level of the first k points in resample r.
+    draws: Vec<Vec<f64>>,
+}
+
+impl Levels {
+    fn new(curve: &Drawn) -> Levels {
+        let points = &curve.points;
+        let mut first = Vec::with_capacity(points.len());
+        let mut level = |k: usize, of: &dyn Fn(usize) -> f64| {
+            first.clear();
+            first.extend((0..k).map(of));
+            median_of(&mut first)
+        };
+        let resamples = points[0].ln_draws.len();
+        Levels {
+            estimates: (1..points.len())
+                .map(|k| level(k, &|i| points[i].ln_median))
+                .collect(),
+            draws: (1..points.len())
+                .map(|k| {
+                    (0..resamples)
+                        .map(|r| level(k, &|i| points[i].ln_draws[r]))
+                        .collect()
+                })
+                .collect(),
+        }
+    }
+
+    /// Share of resamples in which `k` is the first candidate whose later points all lie above.
+    fn share_with_knee_at(&self, curve: &Drawn, k: usize, rise: f64) -> f64 {
+        let points = &curve.points;
+        let resamples = points[0].ln_draws.len();
+        let leaves = |r: usize, before: usize| {
+            let limit = self.draws[before - 1][r] + rise;
+            points[before..]
+                .iter()
+                .all(|point| point.ln_draws[r] > limit)
+        };
+        let agreeing = (0..resamples)
+            .filter(|&r| (1..points.len()).find(|&before| leaves(r, before)) == Some(k))
+            .count();
+        agreeing as f64 / resamples as f64
+    }
+}
