@@ -10,6 +10,8 @@ if ! cargo deny --version >/dev/null 2>&1; then
     cargo install cargo-deny --locked
 fi
 
-# The fuzz targets are a workspace of their own, with a lock file of their own.
+# The fuzz targets and the stand-ins are workspaces of their own, with lock files of their own.
 cargo deny check "$@"
-cargo deny --manifest-path fuzz/Cargo.toml --config "$PWD/deny.toml" check "$@"
+for workspace in fuzz tests/stand-in; do
+    cargo deny --manifest-path "$workspace/Cargo.toml" --config "$PWD/deny.toml" check "$@"
+done
