@@ -376,6 +376,11 @@ impl FlightRecorder {
         self.words[JOURNAL_LEN].store(length as u64 + 1, Ordering::Release);
     }
 
+    /// Number of samples taken, over all series.
+    pub fn taken(&self) -> usize {
+        self.words[JOURNAL_LEN].load(Ordering::Acquire) as usize
+    }
+
     /// The samples of `series` in the order of taking.
     pub fn samples(&self, series: usize) -> Vec<RankSample> {
         let length = self.words[JOURNAL_LEN].load(Ordering::Acquire) as usize;

@@ -7,7 +7,9 @@ mod common;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use common::{Output, Scratch, finish, job_processes, mpirun, signal, wait_for, worker_pid};
+use common::{
+    Output, Scratch, attach, finish, job_processes, mpirun, signal, wait_for, worker_pid,
+};
 use serde_json::Value;
 
 const TIMEOUT_S: u64 = 6;
@@ -30,15 +32,13 @@ fn endless(scratch: &Scratch, ranks: u32) -> Child {
     mpirun(&scratch.0, ranks, &arguments).spawn().unwrap()
 }
 
-/// Waits until the run has samples behind it: nothing is written before, so time must do.
-fn let_it_sample(scratch: &Scratch, ranks: u32) {
-    for rank in 0..ranks {
-        wait_for("workers", || worker_pid(&scratch.0, rank));
+/// Waits until every rank has samples behind it, however busy the machine is.
+fn let_it_sample(child: &mut Child, ranks: u32) {
+    let recorders = attach(child, ranks);
+    assert_eq!(recorders.len(), ranks as usize, "the job ended too soon");
+    for recorder in recorders {
+        wait_for("samples", || (recorder.taken() >= 8).then_some(()));
     }
-    wait_for("the output folder", || {
-        scratch.0.join("o").is_dir().then_some(())
-    });
-    std::thread::sleep(Duration::from_millis(1500));
 }
 
 fn ended(scratch: &Scratch, child: Child, code: i32) -> (Output, Value) {
@@ -68,8 +68,8 @@ fn complete_samples(scratch: &Scratch, result: &Value, ranks: usize) {
 fn a_killed_rank_is_named_and_samples_are_kept() {
     for victim in [0, 3] {
         let scratch = Scratch::new();
-        let child = endless(&scratch, 4);
-        let_it_sample(&scratch, 4);
+        let mut child = endless(&scratch, 4);
+        let_it_sample(&mut child, 4);
         let begin = Instant::now();
         signal(worker_pid(&scratch.0, victim).unwrap(), "KILL");
         let (output, result) = ended(&scratch, child, 6);
@@ -96,8 +96,8 @@ fn a_killed_rank_is_named_and_samples_are_kept() {
 fn a_stopped_rank_is_named_and_samples_are_kept() {
     for victim in [0, 2] {
         let scratch = Scratch::new();
-        let child = endless(&scratch, 3);
-        let_it_sample(&scratch, 3);
+        let mut child = endless(&scratch, 3);
+        let_it_sample(&mut child, 3);
         let begin = Instant::now();
         signal(worker_pid(&scratch.0, victim).unwrap(), "STOP");
         let (output, result) = ended(&scratch, child, 5);
@@ -122,8 +122,8 @@ fn a_stopped_rank_is_named_and_samples_are_kept() {
 #[test]
 fn all_ranks_stopped_at_once_still_end_and_save() {
     let scratch = Scratch::new();
-    let child = endless(&scratch, 3);
-    let_it_sample(&scratch, 3);
+    let mut child = endless(&scratch, 3);
+    let_it_sample(&mut child, 3);
     for rank in 0..3 {
         signal(worker_pid(&scratch.0, rank).unwrap(), "STOP");
     }
@@ -142,8 +142,8 @@ fn all_ranks_stopped_at_once_still_end_and_save() {
 #[test]
 fn all_ranks_killed_at_once_cost_no_sample() {
     let scratch = Scratch::new();
-    let child = endless(&scratch, 3);
-    let_it_sample(&scratch, 3);
+    let mut child = endless(&scratch, 3);
+    let_it_sample(&mut child, 3);
     let workers: Vec<String> = (0..3)
         .map(|rank| worker_pid(&scratch.0, rank).unwrap().to_string())
         .collect();
@@ -162,8 +162,8 @@ fn all_ranks_killed_at_once_cost_no_sample() {
 #[test]
 fn the_whole_rank_killed_supervisor_and_all_is_still_named() {
     let scratch = Scratch::new();
-    let child = endless(&scratch, 3);
-    let_it_sample(&scratch, 3);
+    let mut child = endless(&scratch, 3);
+    let_it_sample(&mut child, 3);
     let worker = worker_pid(&scratch.0, 1).unwrap();
     let stat = std::fs::read_to_string(format!("/proc/{worker}/stat")).unwrap();
     let parent: u32 = stat
@@ -249,8 +249,8 @@ fn a_rank_stopped_at_any_moment_of_the_start_is_named() {
 fn ctrl_c_ends_cleanly_with_a_partial_result() {
     for name in ["INT", "TERM"] {
         let scratch = Scratch::new();
-        let child = endless(&scratch, 3);
-        let_it_sample(&scratch, 3);
+        let mut child = endless(&scratch, 3);
+        let_it_sample(&mut child, 3);
         signal(child.id(), name);
         let output = finish(child);
         assert_ne!(output.code, 0);
@@ -267,8 +267,8 @@ fn ctrl_c_ends_cleanly_with_a_partial_result() {
 #[test]
 fn a_launcher_that_is_killed_leaves_no_process_and_no_half_file() {
     let scratch = Scratch::new();
-    let child = endless(&scratch, 3);
-    let_it_sample(&scratch, 3);
+    let mut child = endless(&scratch, 3);
+    let_it_sample(&mut child, 3);
     let segments = |pid: u32| {
         let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
         let paths = maps

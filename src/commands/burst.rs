@@ -184,9 +184,10 @@ impl Job<'_> {
         session.watchdog.set_lifeline(None);
         session.recorder.enter(Phase::Closing, 0);
         if let Err(error) = ready.executor.close() {
-            // Closing is collective: the others wait in it.
+            // Closing is collective: the others wait in it, or behind it.
             session.recorder.give_up(&error);
         }
+        session.world.barrier();
         sampled
     }
 

@@ -30,6 +30,9 @@ const STOPPED: Duration = Duration::from_secs(2);
 /// How long NCCL is given to abort. It may never return.
 const ABORT: Duration = Duration::from_millis(500);
 
+/// How long ranks are given to finish the sample that others have, before it is saved.
+const LAST_SAMPLE: Duration = Duration::from_millis(500);
+
 /// How long an error on one rank is held back. A peer's death shows as a network error on its
 /// neighbours first, and as a death only when the kernel has cleaned up after it.
 const ERROR_GRACE: Duration = Duration::from_millis(1500);
@@ -319,8 +322,7 @@ fn end(shared: &Shared, contents: &Contents, seen: &[Seen], failure: &Failure, e
         .map(|rank| rank.rank);
     if saver == Some(shared.rank) {
         tell(&error.to_terminal());
-        // The other ranks may be about to finish the sample that this one has.
-        thread::sleep(LOOK);
+        await_last_sample(&contents.peers);
         if let Some(rescue) = &contents.rescue {
             match rescue(failure, &contents.peers) {
                 Ok(folder) => tell(&format!("  what was measured is in {}", folder.display())),
@@ -339,6 +341,22 @@ fn end(shared: &Shared, contents: &Contents, seen: &[Seen], failure: &Failure, e
         abort_with_deadline(Arc::clone(lifeline));
     }
     end_process(failure.exit_code);
+}
+
+/// Waits for ranks that are about to finish the sample that others have; not for ever, since a
+/// rank may never do.
+fn await_last_sample(peers: &[Peer]) {
+    let deadline = Instant::now() + LAST_SAMPLE;
+    let in_step = || {
+        let mut taken = peers.iter().map(|peer| peer.recorder.taken());
+        let first = taken.next();
+        taken.all(|one| Some(one) == first)
+    };
+    // At least one look's time: a rank may have begun the next sample without this one.
+    thread::sleep(LOOK);
+    while !in_step() && Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// Ends this process at once: destructors of libraries could wait for ever.

@@ -6,6 +6,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -65,14 +67,29 @@ impl OutputFolder {
             path: path.clone(),
             made,
         };
-        if let Err(error) = folder
-            .write("probe", &vec![0u8; PROBE_BYTES])
-            .and_then(|()| fs::remove_file(path.join("probe")))
-        {
+        if let Err(error) = folder.probe() {
             folder.remove_if_empty();
             return Err(refuse(error));
         }
         Ok(folder)
+    }
+
+    /// Writes a file and removes it again; one without a name where the file system has such, so
+    /// that a process that is killed meanwhile leaves nothing.
+    fn probe(&self) -> io::Result<()> {
+        let bytes = vec![0u8; PROBE_BYTES];
+        let nameless = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+        match open(&self.path, nameless, Mode::RUSR | Mode::WUSR) {
+            Ok(file) => {
+                let mut file = File::from(file);
+                file.write_all(&bytes)?;
+                file.sync_all()
+            }
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT) => self
+                .write("probe", &bytes)
+                .and_then(|()| fs::remove_file(self.path.join("probe"))),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// A folder that is there already, to write files of its run again.

@@ -7,10 +7,11 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use commbench::flight::{FlightRecorder, Phase};
+use commbench::flight::Phase;
 
 use crate::common::{
-    BINARY, Scratch, finish_within, job_processes, mpirun, prepare, signal, stand_in, with_stand_in,
+    BINARY, Scratch, attach, finish_within, job_processes, mpirun, prepare, signal, stand_in,
+    with_stand_in,
 };
 use crate::fault::{Fault, Moment, RANKS, Victim};
 use crate::ledger::Outcome;
@@ -23,7 +24,7 @@ pub fn run(fault: &Fault) -> Outcome {
     let scratch = Scratch::new();
     let memory_before = shared_memory();
     let mut child = command(fault, &scratch.0).spawn().unwrap();
-    let recorders = attach(&mut child);
+    let recorders = attach(&mut child, RANKS);
     let mut traces = Traces::new(recorders);
     match fault {
         Fault::Signal { .. } => strike(fault, &child, &mut traces),
@@ -124,57 +125,6 @@ fn in_own_mounts(script: &str) -> Command {
     command.args(["-m", "sh", "-c", script]);
     command.stdin(Stdio::null());
     command
-}
-
-/// The recorders of all ranks, as soon as their processes are there; fewer when the job ends
-/// first.
-fn attach(child: &mut Child) -> Vec<FlightRecorder> {
-    let begin = Instant::now();
-    let mut recorders: Vec<Option<FlightRecorder>> = (0..RANKS).map(|_| None).collect();
-    while begin.elapsed() < Duration::from_secs(20) && child.try_wait().unwrap().is_none() {
-        for pid in descendants(child.id()) {
-            let Some(rank) = worker_rank(pid) else {
-                continue;
-            };
-            let recorder = &mut recorders[rank as usize];
-            if recorder.is_none() {
-                *recorder = recorder_of(pid);
-            }
-        }
-        if recorders.iter().all(Option::is_some) {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    recorders.into_iter().flatten().collect()
-}
-
-/// Every process below `pid`.
-fn descendants(pid: u32) -> Vec<u32> {
-    let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-    let children = list.split_whitespace().filter_map(|pid| pid.parse().ok());
-    children
-        .flat_map(|child| [vec![child], descendants(child)].concat())
-        .collect()
-}
-
-/// The rank whose worker the process is.
-fn worker_rank(pid: u32) -> Option<u32> {
-    let line = fs::read_to_string(format!("/proc/{pid}/cmdline")).ok()?;
-    let name = line.split('\0').next()?;
-    name.strip_prefix("commbench:worker:")?.parse().ok()
-}
-
-/// The recorder that a worker was given by its supervisor.
-fn recorder_of(pid: u32) -> Option<FlightRecorder> {
-    let variables = fs::read(format!("/proc/{pid}/environ")).ok()?;
-    let fd = variables
-        .split(|byte| *byte == 0)
-        .filter_map(|variable| std::str::from_utf8(variable).ok())
-        .find_map(|variable| variable.strip_prefix("COMMBENCH_FLIGHT_FD="))?
-        .parse()
-        .ok()?;
-    FlightRecorder::open(pid, fd).ok()
 }
 
 /// Sends the signal when its moment has come.

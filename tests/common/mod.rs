@@ -7,6 +7,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use commbench::flight::FlightRecorder;
+
 pub const BINARY: &str = env!("CARGO_BIN_EXE_commbench");
 
 /// No run in these tests may last longer.
@@ -252,4 +254,56 @@ pub fn with_stand_in(command: &mut Command, fault: &str) {
     command
         .env("LD_LIBRARY_PATH", stand_in())
         .env("COMMBENCH_STAND_IN_FAULT", fault);
+}
+
+/// The recorders of all ranks, as soon as their processes are there; fewer when the job ends
+/// first.
+pub fn attach(child: &mut Child, ranks: u32) -> Vec<FlightRecorder> {
+    let begin = Instant::now();
+    let mut recorders: Vec<Option<FlightRecorder>> = (0..ranks).map(|_| None).collect();
+    while begin.elapsed() < Duration::from_secs(20) && child.try_wait().unwrap().is_none() {
+        for pid in descendants(child.id()) {
+            let Some(rank) = worker_rank(pid) else {
+                continue;
+            };
+            let recorder = &mut recorders[rank as usize];
+            if recorder.is_none() {
+                *recorder = recorder_of(pid);
+            }
+        }
+        if recorders.iter().all(Option::is_some) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    recorders.into_iter().flatten().collect()
+}
+
+/// Every process below `pid`.
+fn descendants(pid: u32) -> Vec<u32> {
+    let list =
+        std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    let children = list.split_whitespace().filter_map(|pid| pid.parse().ok());
+    children
+        .flat_map(|child| [vec![child], descendants(child)].concat())
+        .collect()
+}
+
+/// The rank whose worker the process is.
+fn worker_rank(pid: u32) -> Option<u32> {
+    let line = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).ok()?;
+    let name = line.split('\0').next()?;
+    name.strip_prefix("commbench:worker:")?.parse().ok()
+}
+
+/// The recorder that a worker was given by its supervisor.
+fn recorder_of(pid: u32) -> Option<FlightRecorder> {
+    let variables = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let fd = variables
+        .split(|byte| *byte == 0)
+        .filter_map(|variable| std::str::from_utf8(variable).ok())
+        .find_map(|variable| variable.strip_prefix("COMMBENCH_FLIGHT_FD="))?
+        .parse()
+        .ok()?;
+    FlightRecorder::open(pid, fd).ok()
 }
