@@ -105,6 +105,7 @@ const JOURNAL_LEN: usize = 10;
 const COMPLETE: usize = 11;
 const ASKED: usize = 12;
 const HALTED: usize = 13;
+const PARKED: usize = 14;
 const TEXT: usize = 16;
 const TEXT_WORDS: usize = 128;
 const JOURNAL: usize = TEXT + TEXT_WORDS;
@@ -301,8 +302,14 @@ impl FlightRecorder {
     /// Waits for the end of the process where the rank was halted. To be called between samples.
     pub fn wait_if_halted(&self) {
         while self.words[HALTED].load(Ordering::Acquire) != 0 {
+            self.words[PARKED].store(1, Ordering::Release);
             std::thread::sleep(std::time::Duration::from_secs(1));
         }
+    }
+
+    /// Whether the rank was halted and waits for its end.
+    pub fn is_parked(&self) -> bool {
+        self.words[PARKED].load(Ordering::Acquire) == 1
     }
 
     /// Records that the rank's process is gone (called by whoever waited for it).

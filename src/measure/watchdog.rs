@@ -31,7 +31,7 @@ const STOPPED: Duration = Duration::from_secs(2);
 const ABORT: Duration = Duration::from_millis(500);
 
 /// How long ranks are given to finish the sample that others have, before it is saved.
-const LAST_SAMPLE: Duration = Duration::from_millis(500);
+const LAST_SAMPLE: Duration = Duration::from_millis(700);
 
 /// How long an error on one rank is held back. A peer's death shows as a network error on its
 /// neighbours first, and as a death only when the kernel has cleaned up after it.
@@ -322,7 +322,7 @@ fn end(shared: &Shared, contents: &Contents, seen: &[Seen], failure: &Failure, e
         .map(|rank| rank.rank);
     if saver == Some(shared.rank) {
         tell(&error.to_terminal());
-        await_last_sample(&contents.peers);
+        await_last_sample(shared.recorder, &contents.peers);
         if let Some(rescue) = &contents.rescue {
             match rescue(failure, &contents.peers) {
                 Ok(folder) => tell(&format!("  what was measured is in {}", folder.display())),
@@ -345,16 +345,15 @@ fn end(shared: &Shared, contents: &Contents, seen: &[Seen], failure: &Failure, e
 
 /// Waits for ranks that are about to finish the sample that others have; not for ever, since a
 /// rank may never do.
-fn await_last_sample(peers: &[Peer]) {
+fn await_last_sample(own: &FlightRecorder, peers: &[Peer]) {
     let deadline = Instant::now() + LAST_SAMPLE;
     let in_step = || {
         let mut taken = peers.iter().map(|peer| peer.recorder.taken());
         let first = taken.next();
         taken.all(|one| Some(one) == first)
     };
-    // At least one look's time: a rank may have begun the next sample without this one.
-    thread::sleep(LOOK);
-    while !in_step() && Instant::now() < deadline {
+    // No rank begins another sample without this one, which takes part in none once it is parked.
+    while !(own.is_parked() && in_step()) && Instant::now() < deadline {
         thread::sleep(Duration::from_millis(5));
     }
 }
