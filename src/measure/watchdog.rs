@@ -16,7 +16,7 @@ use signal_hook::low_level::exit;
 use super::judge::{Seen, deaths_of_all, judge};
 use crate::error::{Error, Exit, Result, tell};
 use crate::executor::Lifeline;
-use crate::flight::{End, FlightRecorder, Position};
+use crate::flight::{End, FlightRecorder, Phase, Position};
 use crate::process::{process_state, stopped_ranks_of_this_job, wake_parent};
 use crate::result::Failure;
 use crate::world::LaunchSite;
@@ -322,7 +322,10 @@ fn end(shared: &Shared, contents: &Contents, seen: &[Seen], failure: &Failure, e
         .map(|rank| rank.rank);
     if saver == Some(shared.rank) {
         tell(&error.to_terminal());
-        await_last_sample(shared.recorder, &contents.peers);
+        // Elsewhere none is being taken, and a launcher that ends the job has little patience.
+        if matches!(shared.recorder.phase(), Phase::Sampling | Phase::Gathering) {
+            await_last_sample(shared.recorder, &contents.peers);
+        }
         if let Some(rescue) = &contents.rescue {
             match rescue(failure, &contents.peers) {
                 Ok(folder) => tell(&format!("  what was measured is in {}", folder.display())),
