@@ -9,7 +9,7 @@ stand_in=(--manifest-path tests/stand-in/Cargo.toml --target-dir target/tmp/stan
 
 step "format"
 cargo fmt --check
-cargo fmt --check --manifest-path tests/stand-in/Cargo.toml
+cargo fmt --all --check --manifest-path tests/stand-in/Cargo.toml
 
 step "lints, with and without ranks"
 cargo clippy --locked --quiet --all-targets --features fault-injection -- -D warnings
