@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::environment::{relevant_variables, share_gpu_variables};
-use super::estate::{execute, keeper};
+use super::estate::{executor, keeper};
 use super::machine::{all_transports, machine};
 use super::run::{RunFrame, exit_code};
 use super::show;
@@ -58,7 +58,7 @@ pub fn allreduce_burst(args: &BurstArgs) -> Result<i32> {
                 site,
                 args.sampling.timeout,
                 &worker_variables(args, site.rank),
-                execute,
+                executor,
             ),
             Some(worker) => on_this_rank(args, &model, &plan, worker, started_ns),
         },

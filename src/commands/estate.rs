@@ -49,18 +49,16 @@ pub(super) fn keeper(
     }))
 }
 
-/// Saves what an estate holds if no worker is left that could, and this is the supervisor of the
-/// lowest rank. Called while the supervisor of a dead worker waits.
-pub(super) fn execute(estate: &Estate, rank: u32) {
-    let contents = estate.read().and_then(|bytes| {
-        serde_json::from_slice::<Contents>(&bytes)
-            .inspect_err(|error| tracing::warn!("the estate cannot be read: {error}"))
-            .ok()
-    });
-    let Some(contents) = contents else { return };
+/// What saves the job that an estate holds, if no worker is left that could; to be called now and
+/// then while the supervisor of a dead worker waits. `None` where it is not this rank's to do, or
+/// the job had nothing to save yet.
+pub(super) fn executor(estate: &Estate, rank: u32) -> Option<Box<dyn Fn()>> {
+    let contents: Contents = serde_json::from_slice(&estate.read()?)
+        .inspect_err(|error| tracing::warn!("the estate cannot be read: {error}"))
+        .ok()?;
     // Recorders of other hosts cannot be read, and a worker there may live.
     if !contents.frame.one_host || rank != 0 {
-        return;
+        return None;
     }
     let open = |(rank, (pid, fd)): (usize, &(u32, i32))| {
         let recorder = FlightRecorder::open(*pid, *fd).ok()?;
@@ -70,27 +68,31 @@ pub(super) fn execute(estate: &Estate, rank: u32) {
         })
     };
     let peers: Option<Vec<Peer>> = contents.supervisors.iter().enumerate().map(open).collect();
-    let Some(peers) = peers else { return };
-    let can_save = |peer: &Peer| process_state(peer.recorder.pid()) != ProcessState::Gone;
-    let is_saved = |peer: &Peer| peer.recorder.saved() || peer.recorder.complete();
-    if peers.iter().any(|peer| can_save(peer) || is_saved(peer)) {
-        return;
-    }
-    let labels = contents.series.iter().map(|one| one.variant.label());
-    let ops = contents.frame.plan.ops.len() as u64;
-    let Some((failure, error)) = deaths(&peers, &labels.collect::<Vec<_>>(), ops) else {
-        return;
-    };
-    tell(&error.to_terminal());
-    let state = SharedState::of(contents.series);
-    match contents
-        .frame
-        .rescue(&state, &contents.folder, &failure, &peers)
-    {
-        Ok(folder) => tell(&format!("  what was measured is in {}", folder.display())),
-        Err(error) => tell(&error.to_terminal()),
-    }
-    if let Some(own) = peers.first() {
-        own.recorder.set_saved();
+    let peers = peers?;
+    Some(Box::new(move || {
+        let can_save = |peer: &Peer| process_state(peer.recorder.pid()) != ProcessState::Gone;
+        let is_saved = |peer: &Peer| peer.recorder.saved() || peer.recorder.complete();
+        if !peers.iter().any(|peer| can_save(peer) || is_saved(peer)) {
+            contents.save(&peers);
+        }
+    }))
+}
+
+impl Contents {
+    fn save(&self, peers: &[Peer]) {
+        let labels = self.series.iter().map(|one| one.variant.label());
+        let ops = self.frame.plan.ops.len() as u64;
+        let Some((failure, error)) = deaths(peers, &labels.collect::<Vec<_>>(), ops) else {
+            return;
+        };
+        tell(&error.to_terminal());
+        let state = SharedState::of(self.series.clone());
+        match self.frame.rescue(&state, &self.folder, &failure, peers) {
+            Ok(folder) => tell(&format!("  what was measured is in {}", folder.display())),
+            Err(error) => tell(&error.to_terminal()),
+        }
+        if let Some(own) = peers.first() {
+            own.recorder.set_saved();
+        }
     }
 }

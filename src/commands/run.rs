@@ -92,7 +92,7 @@ impl RunFrame {
         peers: &[Peer],
     ) -> Result<PathBuf> {
         let Some(written) = lock_within(&self.written, WRITING) else {
-            folder.remove_half_files();
+            remove_half_files(folder);
             return Err(Error::environment(format!(
                 "writing to {} does not come to an end",
                 folder.path().display()
@@ -117,7 +117,7 @@ impl RunFrame {
         }
         let (run, series) = self.result(state, Some(failure));
         // The rank that died may have been writing.
-        folder.remove_half_files();
+        remove_half_files(folder);
         save(folder, &run, &series)?;
         Ok(folder.path().to_path_buf())
     }
@@ -229,6 +229,12 @@ pub(super) fn save_but(
         Some(error) => Err(error),
         None => Ok(written),
     }
+}
+
+fn remove_half_files(folder: &OutputFolder) {
+    let exporters = exporters();
+    let names: Vec<&str> = exporters.iter().map(|one| one.file_name()).collect();
+    folder.remove_half_files(&names);
 }
 
 /// The exit code of a finished run.

@@ -227,6 +227,8 @@ fn watch(shared: &Shared) {
             .and_then(|lifeline| lifeline.async_error())
         {
             shared.recorder.fail(&asynchronous(&error));
+            // It would go on with what the library still does, and be named for where it is then.
+            shared.recorder.halt();
         }
         tracks.resize_with(contents.peers.len(), || Track {
             position: Position {

@@ -1,6 +1,7 @@
 //! The folder of a run's files. Each file is written beside its place and renamed, so that no
 //! reader ever sees half of one.
 
+use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -124,11 +125,13 @@ impl OutputFolder {
         done
     }
 
-    /// Removes what a process that died while it wrote has left of a file. To be called when
-    /// nobody else of the job writes any more.
-    pub fn remove_half_files(&self) {
+    /// Removes what a process that died while it wrote has left of the files `names`. To be called
+    /// when nobody else of the job writes any more.
+    pub fn remove_half_files(&self, names: &[&str]) {
         for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
-            if is_temporary(&entry.file_name().to_string_lossy()) {
+            let temporary = entry.file_name();
+            let name = name_of_temporary(&temporary);
+            if name.is_some_and(|name| names.contains(&name)) {
                 let _ = fs::remove_file(entry.path());
             }
         }
@@ -143,14 +146,13 @@ impl OutputFolder {
     }
 }
 
-/// Whether a file's name is one that [`OutputFolder::write`] gives until a file is whole.
-fn is_temporary(name: &str) -> bool {
-    name.strip_prefix('.')
-        .and_then(|name| name.strip_suffix(".tmp"))
-        .and_then(|name| name.rsplit_once('.'))
-        .is_some_and(|(_, process)| {
-            !process.is_empty() && process.bytes().all(|byte| byte.is_ascii_digit())
-        })
+/// The name that a file is to have once it is whole, of the one that [`OutputFolder::write`] gives
+/// it until then.
+fn name_of_temporary(temporary: &OsStr) -> Option<&str> {
+    let name = temporary.to_str()?.strip_prefix('.')?;
+    let (name, process) = name.strip_suffix(".tmp")?.rsplit_once('.')?;
+    let is_number = !process.is_empty() && process.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then_some(name)
 }
 
 /// Never follows a link: the name must not exist.
@@ -251,5 +253,27 @@ mod tests {
         assert_eq!(fs::read_to_string(path.join("report.md")).unwrap(), "new");
         fs::remove_dir_all(&path).unwrap();
         fs::remove_file(&outside).unwrap();
+    }
+
+    #[test]
+    fn half_files_of_a_run_go_and_the_users_own_stay() {
+        let path = scratch("folder-half");
+        let folder = OutputFolder::create(Some(&path), "", "").unwrap();
+        for name in [
+            ".result.json.12.tmp",
+            ".notes.12.tmp",
+            ".result.json.x.tmp",
+            "a.tmp",
+        ] {
+            fs::write(path.join(name), "half").unwrap();
+        }
+        folder.remove_half_files(&["result.json"]);
+        let mut left: Vec<_> = fs::read_dir(&path)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        left.sort();
+        assert_eq!(left, [".notes.12.tmp", ".result.json.x.tmp", "a.tmp"]);
+        fs::remove_dir_all(&path).unwrap();
     }
 }

@@ -85,7 +85,7 @@ fn descriptor_in(variable: &str) -> Result<Option<i32>> {
 
 /// Runs this program again as the rank's worker and returns the exit code for the launcher.
 /// `environment` is what the worker has in addition; a worker that stays stopped for `timeout`
-/// is ended. `execute` saves what an estate holds, when all workers of the job are gone.
+/// is ended. `executor` makes of an estate what saves it when all workers of the job are gone.
 ///
 /// # Errors
 /// Exit code 3 when no child can be started.
@@ -93,7 +93,7 @@ pub fn supervise(
     site: LaunchSite,
     timeout: Duration,
     environment: &[(&str, String)],
-    execute: impl Fn(&Estate, u32),
+    executor: impl FnOnce(&Estate, u32) -> Option<Box<dyn Fn()>>,
 ) -> Result<i32> {
     let recorder = FlightRecorder::create()?;
     let estate = Estate::create()?;
@@ -131,17 +131,17 @@ pub fn supervise(
         return Ok(Exit::Hung.code());
     }
     Ok(outcome(site, &recorder, status, || {
-        execute(&estate, site.rank)
+        executor(&estate, site.rank)
     }))
 }
 
 /// The exit code of a rank whose worker ended with `status`. While it waits for others to save,
-/// it calls `execute` now and then.
+/// it lets the estate be executed.
 fn outcome(
     site: LaunchSite,
     recorder: &FlightRecorder,
     status: ExitStatus,
-    execute: impl Fn(),
+    executor: impl FnOnce() -> Option<Box<dyn Fn()>>,
 ) -> i32 {
     // A worker that ends with one of our codes has said what there was to say. Any other is a
     // library's exit, or a panic that nothing caught.
@@ -162,9 +162,12 @@ fn outcome(
     }
     if recorder.phase() != Phase::Finished {
         let deadline = Instant::now() + MOURNING;
+        let execute = executor();
         while Instant::now() < deadline {
             std::thread::sleep(MOURNING / 20);
-            execute();
+            if let Some(execute) = &execute {
+                execute();
+            }
         }
     }
     Exit::RankDied.code()

@@ -29,8 +29,9 @@ pub struct Traces {
     /// Samples of each series that all ranks had taken then.
     pub samples_before: Vec<usize>,
     pub has_struck: bool,
-    /// Where a victim stood that was stopped: it moves on a little when it is ended.
-    pub stopped_at_op: Option<u64>,
+    /// Where a victim stood that was stopped, and the samples that all ranks had taken then: it
+    /// moves on a little when it is woken to be ended, after the result was saved.
+    pub stopped: Option<(u64, Vec<usize>)>,
     pub ended_at: Instant,
     pub launcher_hung: bool,
     /// Whether the job ended before the test ended it.
@@ -48,7 +49,7 @@ impl Traces {
             phase: None,
             samples_before: vec![0; SERIES],
             has_struck: false,
-            stopped_at_op: None,
+            stopped: None,
             ended_at: Instant::now(),
             launcher_hung: false,
             in_time: true,
@@ -159,12 +160,17 @@ fn struck(fault: &Fault, output: &Output, traces: &Traces) -> bool {
 fn samples_are_kept(result: &Value, out: &Path, traces: &Traces) -> Vec<String> {
     let mut broken = Vec::new();
     let mut counted = 0;
-    let labels = [
+    let mut labels = vec![
         "eager out-of-place",
         "gated out-of-place",
         "graph out-of-place",
     ];
-    let after = traces.complete_samples();
+    // A mode that is not measured is no series.
+    labels.retain(|label| !is_waived(result, label));
+    let after = match &traces.stopped {
+        Some((_, samples)) => samples.clone(),
+        None => traces.complete_samples(),
+    };
     let known = traces.recorders.len() == RANKS as usize;
     let results = result["results"].as_array().cloned().unwrap_or_default();
     for one in &results {
@@ -194,6 +200,17 @@ fn samples_are_kept(result: &Value, out: &Path, traces: &Traces) -> Vec<String> 
         broken.push(format!("{rows} rows for {counted} samples"));
     }
     broken
+}
+
+fn is_waived(result: &Value, label: &str) -> bool {
+    let warnings = result["warnings"].as_array().into_iter().flatten();
+    warnings
+        .filter(|warning| warning["code"] == "mode-waived")
+        .any(|warning| {
+            warning["text"]
+                .as_str()
+                .is_some_and(|text| text.contains(label))
+        })
 }
 
 /// The rank and op that the failure names are the victim's.
@@ -239,11 +256,14 @@ fn names_are_right(fault: &Fault, result: &Value, traces: &Traces) -> Vec<String
         }
         _ => {}
     }
+    let stands = |rank: u32| match &traces.stopped {
+        Some((op, _)) => Some(*op),
+        None => Some(traces.recorders.get(rank as usize)?.position().op),
+    };
     if let (Some(op), Some(rank)) = (failure["op"].as_u64(), named)
-        && let Some(recorder) = traces.recorders.get(rank as usize)
-        && traces.stopped_at_op.unwrap_or(recorder.position().op) != op
+        && let Some(stands) = stands(rank)
+        && stands != op
     {
-        let stands = traces.stopped_at_op.unwrap_or(recorder.position().op);
         broken.push(format!("op {op} is named, rank {rank} stands at {stands}"));
     }
     broken

@@ -176,10 +176,11 @@ fn strike(fault: &Fault, child: &Child, traces: &mut Traces) {
     traces.has_struck = sent.is_ok_and(|status| status.success());
     if *name == "STOP" && matches!(victim, Victim::Worker(_)) {
         std::thread::sleep(Duration::from_millis(500));
-        traces.stopped_at_op = traces
+        let samples = traces.complete_samples();
+        traces.stopped = traces
             .recorders
             .get(rank as usize)
-            .map(|recorder| recorder.position().op);
+            .map(|recorder| (recorder.position().op, samples));
     }
     if *name == "STOP" && *victim == Victim::Launcher {
         // Nobody can end a launcher that is stopped: it goes on when it is woken.
