@@ -16,31 +16,22 @@ use crate::status::{
 
 const SUM: c_int = 0;
 
-/// What an op does; addresses and lengths in bytes.
+/// A collective's buffers: addresses, and the length of one rank's part in bytes.
+#[derive(Debug, Clone, Copy)]
+struct Buffers {
+    send: usize,
+    receive: usize,
+    bytes: usize,
+    datatype: c_int,
+}
+
+/// What an op does.
 #[derive(Debug, Clone)]
 enum Kind {
-    AllReduce {
-        send: usize,
-        receive: usize,
-        bytes: usize,
-        datatype: c_int,
-    },
-    AllGather {
-        send: usize,
-        receive: usize,
-        bytes: usize,
-    },
-    ReduceScatter {
-        send: usize,
-        receive: usize,
-        bytes: usize,
-        datatype: c_int,
-    },
-    AllToAll {
-        send: usize,
-        receive: usize,
-        bytes: usize,
-    },
+    AllReduce(Buffers),
+    AllGather(Buffers),
+    ReduceScatter(Buffers),
+    AllToAll(Buffers),
     PointToPoint {
         sends: Vec<Message>,
         receives: Vec<Message>,
@@ -100,10 +91,10 @@ impl Kind {
     /// Address and length of what the op writes, or of its first part.
     fn output(&self) -> (usize, usize) {
         match self {
-            Kind::AllReduce { receive, bytes, .. }
-            | Kind::AllGather { receive, bytes, .. }
-            | Kind::ReduceScatter { receive, bytes, .. }
-            | Kind::AllToAll { receive, bytes, .. } => (*receive, *bytes),
+            Kind::AllReduce(buffers)
+            | Kind::AllGather(buffers)
+            | Kind::ReduceScatter(buffers)
+            | Kind::AllToAll(buffers) => (buffers.receive, buffers.bytes),
             Kind::PointToPoint { receives, .. } => receives
                 .first()
                 .map_or((0, 0), |one| (one.address, one.bytes)),
@@ -113,108 +104,78 @@ impl Kind {
     /// # Safety
     /// The buffers must be valid.
     unsafe fn move_data(&self, comm: &Comm) -> Result<(), Broken> {
-        let peers = || (0..comm.ranks).filter(|peer| *peer != comm.rank);
-        match self {
-            Kind::AllReduce {
-                send,
-                receive,
-                bytes,
-                datatype,
-            } => unsafe {
-                let all = |peer| Message {
-                    peer,
-                    address: *send,
-                    bytes: *bytes,
-                };
-                let sum = reduce(comm, *send, *bytes, *datatype, peers().map(all).collect())?;
-                bytes_at(*receive, *bytes).copy_from_slice(&sum);
-            },
-            Kind::ReduceScatter {
-                send,
-                receive,
-                bytes,
-                datatype,
-            } => unsafe {
-                let part = |peer| Message {
-                    peer,
-                    address: send + peer * bytes,
-                    bytes: *bytes,
-                };
-                let own = send + comm.rank * bytes;
-                let sum = reduce(comm, own, *bytes, *datatype, peers().map(part).collect())?;
-                bytes_at(*receive, *bytes).copy_from_slice(&sum);
-            },
-            Kind::AllGather {
-                send,
-                receive,
-                bytes,
-            } => unsafe {
-                let all = |peer| Message {
-                    peer,
-                    address: *send,
-                    bytes: *bytes,
-                };
-                let part = |peer| Message {
-                    peer,
-                    address: receive + peer * bytes,
-                    bytes: *bytes,
-                };
-                let sends: Vec<_> = peers().map(all).collect();
-                let receives: Vec<_> = peers().map(part).collect();
-                exchange(comm, &sends, &receives)?;
-                let own = bytes_at(*send, *bytes).to_vec();
-                bytes_at(receive + comm.rank * bytes, *bytes).copy_from_slice(&own);
-            },
-            Kind::AllToAll {
-                send,
-                receive,
-                bytes,
-            } => unsafe {
-                let part = |base: &usize, peer| Message {
-                    peer,
-                    address: base + peer * bytes,
-                    bytes: *bytes,
-                };
-                let sends: Vec<_> = peers().map(|peer| part(send, peer)).collect();
-                let receives: Vec<_> = peers().map(|peer| part(receive, peer)).collect();
-                exchange(comm, &sends, &receives)?;
-                let own = bytes_at(send + comm.rank * bytes, *bytes).to_vec();
-                bytes_at(receive + comm.rank * bytes, *bytes).copy_from_slice(&own);
-            },
-            Kind::PointToPoint { sends, receives } => unsafe {
-                exchange(comm, sends, receives)?;
-            },
+        unsafe {
+            match self {
+                Kind::AllReduce(buffers) => reduce(comm, *buffers, whole),
+                Kind::ReduceScatter(buffers) => reduce(comm, *buffers, part),
+                Kind::AllGather(buffers) => spread(comm, *buffers, whole),
+                Kind::AllToAll(buffers) => spread(comm, *buffers, part),
+                Kind::PointToPoint { sends, receives } => exchange(comm, sends, receives),
+            }
         }
-        Ok(())
     }
 }
 
-/// Sends what is given, and sums `own` with one piece from each peer, in the order of ranks.
-unsafe fn reduce(
+/// Where in a rank's input the piece for `rank` begins.
+type PieceFor = fn(Buffers, usize) -> usize;
+
+/// Everyone gets all of it.
+fn whole(buffers: Buffers, _rank: usize) -> usize {
+    buffers.send
+}
+
+/// Everyone gets a part of it.
+fn part(buffers: Buffers, rank: usize) -> usize {
+    buffers.send + rank * buffers.bytes
+}
+
+/// Sends each peer its piece, and puts a piece from each at its place behind `base`.
+unsafe fn swap(
     comm: &Comm,
-    own: usize,
-    bytes: usize,
-    datatype: c_int,
-    sends: Vec<Message>,
-) -> Result<Vec<u8>, Broken> {
-    let mut scratch = vec![0u8; bytes * comm.ranks];
-    let base = scratch.as_mut_ptr() as usize;
-    let receives: Vec<Message> = sends
-        .iter()
-        .map(|send| Message {
-            peer: send.peer,
-            address: base + send.peer * bytes,
+    buffers: Buffers,
+    piece_for: PieceFor,
+    base: usize,
+) -> Result<(), Broken> {
+    let bytes = buffers.bytes;
+    let peers = || (0..comm.ranks).filter(|peer| *peer != comm.rank);
+    let sends: Vec<Message> = peers()
+        .map(|peer| Message {
+            peer,
+            address: piece_for(buffers, peer),
             bytes,
         })
         .collect();
-    unsafe { exchange(comm, &sends, &receives)? };
-    let own = unsafe { bytes_at(own, bytes) };
-    scratch[comm.rank * bytes..][..bytes].copy_from_slice(own);
-    let (sum, others) = scratch.split_at_mut(bytes);
-    for more in others.chunks_exact(bytes.max(1)) {
-        add(datatype, sum, more);
+    let receives: Vec<Message> = peers()
+        .map(|peer| Message {
+            peer,
+            address: base + peer * bytes,
+            bytes,
+        })
+        .collect();
+    unsafe {
+        exchange(comm, &sends, &receives)?;
+        let own = bytes_at(piece_for(buffers, comm.rank), bytes).to_vec();
+        bytes_at(base + comm.rank * bytes, bytes).copy_from_slice(&own);
     }
-    Ok(sum.to_vec())
+    Ok(())
+}
+
+/// Leaves the pieces side by side in the output.
+unsafe fn spread(comm: &Comm, buffers: Buffers, piece_for: PieceFor) -> Result<(), Broken> {
+    unsafe { swap(comm, buffers, piece_for, buffers.receive) }
+}
+
+/// Sums the pieces in the order of ranks.
+unsafe fn reduce(comm: &Comm, buffers: Buffers, piece_for: PieceFor) -> Result<(), Broken> {
+    let bytes = buffers.bytes;
+    let mut pieces = vec![0u8; bytes * comm.ranks];
+    unsafe { swap(comm, buffers, piece_for, pieces.as_mut_ptr() as usize)? };
+    let (sum, others) = pieces.split_at_mut(bytes);
+    for more in others.chunks_exact(bytes.max(1)) {
+        add(buffers.datatype, sum, more);
+    }
+    unsafe { bytes_at(buffers.receive, bytes).copy_from_slice(sum) };
+    Ok(())
 }
 
 fn enqueue(comm: *const Comm, stream: RawStream, kind: Kind) -> Status {
@@ -232,6 +193,30 @@ fn enqueue(comm: *const Comm, stream: RawStream, kind: Kind) -> Status {
     }
 }
 
+/// Enqueues a collective of `count` elements a part; `operation` is there where it sums.
+fn collective(
+    kind: fn(Buffers) -> Kind,
+    (send, receive): (*const c_void, *mut c_void),
+    (count, datatype): (usize, c_int),
+    operation: Option<c_int>,
+    comm: *const Comm,
+    stream: RawStream,
+) -> Status {
+    let Some(size) = element_bytes(datatype) else {
+        return INVALID_ARGUMENT;
+    };
+    if operation.is_some_and(|operation| operation != SUM || !can_add(datatype)) {
+        return INVALID_ARGUMENT;
+    }
+    let buffers = Buffers {
+        send: send as usize,
+        receive: receive as usize,
+        bytes: count * size,
+        datatype,
+    };
+    enqueue(comm, stream, kind(buffers))
+}
+
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ncclAllReduce(
     send: *const c_void,
@@ -243,20 +228,14 @@ pub unsafe extern "C" fn ncclAllReduce(
     stream: RawStream,
 ) -> Status {
     enter!("ncclAllReduce");
-    if operation != SUM || !can_add(datatype) {
-        return INVALID_ARGUMENT;
-    }
-    let bytes = count * element_bytes(datatype).unwrap_or(0);
-    let (send, receive) = (send as usize, receive as usize);
-    enqueue(
+    let (buffers, elements) = ((send, receive), (count, datatype));
+    collective(
+        Kind::AllReduce,
+        buffers,
+        elements,
+        Some(operation),
         comm,
         stream,
-        Kind::AllReduce {
-            send,
-            receive,
-            bytes,
-            datatype,
-        },
     )
 }
 
@@ -271,20 +250,14 @@ pub unsafe extern "C" fn ncclReduceScatter(
     stream: RawStream,
 ) -> Status {
     enter!("ncclReduceScatter");
-    if operation != SUM || !can_add(datatype) {
-        return INVALID_ARGUMENT;
-    }
-    let bytes = count * element_bytes(datatype).unwrap_or(0);
-    let (send, receive) = (send as usize, receive as usize);
-    enqueue(
+    let (buffers, elements) = ((send, receive), (count, datatype));
+    collective(
+        Kind::ReduceScatter,
+        buffers,
+        elements,
+        Some(operation),
         comm,
         stream,
-        Kind::ReduceScatter {
-            send,
-            receive,
-            bytes,
-            datatype,
-        },
     )
 }
 
@@ -294,23 +267,13 @@ pub unsafe extern "C" fn ncclAllGather(
     receive: *mut c_void,
     count: usize,
     datatype: c_int,
+
     comm: *const Comm,
     stream: RawStream,
 ) -> Status {
     enter!("ncclAllGather");
-    let Some(size) = element_bytes(datatype) else {
-        return INVALID_ARGUMENT;
-    };
-    let (send, receive, bytes) = (send as usize, receive as usize, count * size);
-    enqueue(
-        comm,
-        stream,
-        Kind::AllGather {
-            send,
-            receive,
-            bytes,
-        },
-    )
+    let (buffers, elements) = ((send, receive), (count, datatype));
+    collective(Kind::AllGather, buffers, elements, None, comm, stream)
 }
 
 #[unsafe(no_mangle)]
@@ -319,23 +282,13 @@ pub unsafe extern "C" fn ncclAlltoAll(
     receive: *mut c_void,
     count: usize,
     datatype: c_int,
+
     comm: *const Comm,
     stream: RawStream,
 ) -> Status {
     enter!("ncclAlltoAll");
-    let Some(size) = element_bytes(datatype) else {
-        return INVALID_ARGUMENT;
-    };
-    let (send, receive, bytes) = (send as usize, receive as usize, count * size);
-    enqueue(
-        comm,
-        stream,
-        Kind::AllToAll {
-            send,
-            receive,
-            bytes,
-        },
-    )
+    let (buffers, elements) = ((send, receive), (count, datatype));
+    collective(Kind::AllToAll, buffers, elements, None, comm, stream)
 }
 
 /// The sends and receives of an open group of this thread.
