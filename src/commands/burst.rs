@@ -315,7 +315,8 @@ impl Job<'_> {
         folder: &OutputFolder,
     ) -> Result<i32> {
         let (run, series) = frame.result(state, None);
-        let written = frame.save_complete(folder, &run, &series);
+        let recorder = self.session.recorder;
+        let written = frame.save_complete(folder, &run, &series, &|file| recorder.at_sample(file));
         if written.is_ok() {
             self.session.recorder.set_complete();
         }

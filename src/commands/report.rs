@@ -31,7 +31,8 @@ pub fn report(args: &ReportArgs) -> Result<String> {
     let series = read_samples(&csv, run.ranks).map_err(not_a_result)?;
     let folder = OutputFolder::existing(&args.folder);
     // The data itself is never touched.
-    let files = save_but(&folder, &run, &series, &["result.json", "samples.csv"])?;
+    let data = ["result.json", "samples.csv"];
+    let files = save_but(&folder, &run, &series, &data, &|_| {})?;
     let colour = std::io::IsTerminal::is_terminal(&std::io::stdout())
         && std::env::var_os("NO_COLOR").is_none();
     Ok(terminal_report(

@@ -118,22 +118,23 @@ impl RunFrame {
         let (run, series) = self.result(state, Some(failure));
         // The rank that died may have been writing.
         remove_half_files(folder);
-        save(folder, &run, &series)?;
+        save_but(folder, &run, &series, &[], &|_| {})?;
         Ok(folder.path().to_path_buf())
     }
 
     /// Writes the complete result.
     ///
     /// # Errors
-    /// As [`save`].
+    /// As [`save_but`].
     pub fn save_complete(
         &self,
         folder: &OutputFolder,
         run: &RunResult,
         series: &[Series],
+        begins: &dyn Fn(u64),
     ) -> Result<Vec<&'static str>> {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
-        let files = save(folder, run, series);
+        let files = save_but(folder, run, series, &[], begins);
         *written = files.is_ok();
         files
     }
@@ -188,24 +189,23 @@ fn precision_warnings(run: &RunResult) -> Vec<Warning> {
         .collect()
 }
 
-/// Writes every file of the run. A file that fails does not keep the others from being written.
+/// Writes every file of the run but those named in `but`. A file that fails does not keep the
+/// others from being written. `begins` is told of each file, counted from 0: making one takes its
+/// time, and is no standstill.
 ///
 /// # Errors
 /// The first failure: exit code 3 when the system refuses.
-fn save(folder: &OutputFolder, run: &RunResult, series: &[Series]) -> Result<Vec<&'static str>> {
-    save_but(folder, run, series, &[])
-}
-
-/// As [`save`], without the files named in `but`.
 pub(super) fn save_but(
     folder: &OutputFolder,
     run: &RunResult,
     series: &[Series],
     but: &[&str],
+    begins: &dyn Fn(u64),
 ) -> Result<Vec<&'static str>> {
     let mut written = Vec::new();
     let mut first_error: Option<Error> = None;
-    for exporter in exporters() {
+    for (index, exporter) in exporters().into_iter().enumerate() {
+        begins(index as u64);
         let name = exporter.file_name();
         if but.contains(&name) {
             continue;

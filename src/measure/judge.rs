@@ -13,6 +13,8 @@ pub(super) struct Seen {
     pub rank: u32,
     pub end: End,
     pub process: ProcessState,
+    /// Whether a signal asked it to end: then it is gone because it did.
+    pub asked_to_end: bool,
     pub phase: Phase,
     /// Name of the series it works on, where it works on one.
     pub series: Option<String>,
@@ -102,7 +104,8 @@ type Finding = (Failure, Option<String>);
 
 fn died(ranks: &[Seen]) -> Option<Finding> {
     ranks.iter().find_map(|rank| match &rank.end {
-        End::Died(signal) => Some(death(rank, *signal)),
+        // A launcher kills those that it asked to end and that take their time.
+        End::Died(signal) if !rank.asked_to_end => Some(death(rank, *signal)),
         _ => None,
     })
 }
@@ -153,11 +156,11 @@ fn failed(ranks: &[Seen]) -> Option<Finding> {
     })
 }
 
-/// A rank whose process is gone though its work was not done.
+/// A rank whose process is gone though its work was not done and nobody asked it to end.
 fn gone(ranks: &[Seen]) -> Option<&Seen> {
-    ranks
-        .iter()
-        .find(|rank| rank.process == ProcessState::Gone && rank.phase != Phase::Finished)
+    ranks.iter().find(|rank| {
+        rank.process == ProcessState::Gone && rank.phase != Phase::Finished && !rank.asked_to_end
+    })
 }
 
 fn stopped_from_outside(ranks: &[Seen], signal: i32) -> Finding {
@@ -247,6 +250,7 @@ mod tests {
             rank,
             end: End::Running,
             process: ProcessState::Alive,
+            asked_to_end: false,
             phase: Phase::Sampling,
             series: Some("eager out-of-place".to_string()),
             ops: 122,
@@ -333,6 +337,10 @@ mod tests {
         ranks[1].process = ProcessState::Gone;
         let (failure, _) = judge(&ranks, Some(15), LIMIT).unwrap();
         assert_eq!((failure.exit_code, failure.rank), (6, Some(1)));
+        // One that was asked as well has only been faster to end.
+        ranks[1].asked_to_end = true;
+        let (failure, _) = judge(&ranks, Some(15), LIMIT).unwrap();
+        assert_eq!((failure.exit_code, failure.rank), (1, None));
     }
 
     #[test]

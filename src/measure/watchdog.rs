@@ -262,6 +262,10 @@ fn watch(shared: &Shared) {
             thread::sleep(LOOK);
         }
         let seen = look_closely(&contents, &tracks);
+        if contents.peers.iter().any(|peer| peer.recorder.saved()) {
+            // Another rank has spoken meanwhile, and may be gone by now.
+            continue;
+        }
         let verdict = judge(&seen, interrupted, shared.limit());
         if let Some((failure, error)) = verdict
             && shared.armed.load(Ordering::SeqCst)
@@ -296,6 +300,7 @@ fn look_at(peer: &Peer, series: &[String], ops: u64, still_for: Duration) -> See
         rank: peer.rank,
         end: peer.recorder.end_state(),
         process: process_state(peer.recorder.pid()),
+        asked_to_end: peer.recorder.asked_to_end().is_some(),
         phase: peer.recorder.phase(),
         series: series.get(peer.recorder.series()).cloned(),
         ops,
