@@ -281,6 +281,13 @@ fn the_end_is_right(fault: &Fault, output: &Output, status: &str, traces: &Trace
             ("STOP", Victim::Worker(_)) if late => &[0, 5],
             ("STOP", Victim::Worker(_)) => &[5],
             ("STOP", Victim::Supervisor(_)) => &[0],
+            // Open MPI 4.1's mpirun can take processes that ended in order while it was stopped
+            // for ones that did not (1 of 510 trials); the result must be whole all the same.
+            ("STOP", Victim::Launcher)
+                if status == "complete" && output.stderr.contains("exiting improperly") =>
+            {
+                &[1]
+            }
             ("STOP", Victim::Launcher) => &[0],
             ("KILL", Victim::Supervisor(_)) if late => &[0, 1, 6, 137],
             ("KILL", Victim::Supervisor(_)) => &[1, 6, 137],
