@@ -13,7 +13,7 @@ mod nccl {
     const HEADERS: &str = "src/executor/nccl/header";
 
     /// Functions in use: each exists since NCCL 2.18, the oldest version that is supported.
-    const FUNCTIONS: [&str; 10] = [
+    const FUNCTIONS: [&str; 16] = [
         "ncclGetVersion",
         "ncclGetUniqueId",
         "ncclGetErrorString",
@@ -24,6 +24,12 @@ mod nccl {
         "ncclCommAbort",
         "ncclCommGetAsyncError",
         "ncclAllReduce",
+        "ncclAllGather",
+        "ncclReduceScatter",
+        "ncclSend",
+        "ncclRecv",
+        "ncclGroupStart",
+        "ncclGroupEnd",
     ];
 
     pub fn bind() {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::plan::DataType;
+use crate::plan::{DataType, TokenFormat, parse_tokens};
 use crate::result::{Buffers, Mode, Placement};
 use crate::units::parse_bytes;
 
@@ -17,13 +17,18 @@ Examples:
       the same step for 32 tokens, replayed as a CUDA graph
   mpirun -np 8 commbench allreduce-burst --ops 100 --bytes 64K --dtype fp32
       any other burst
+  mpirun -np 8 commbench feasibility --model deepseek-v3
+      whether Expert Parallelism would cost less communication, and from how many tokens per GPU
+  mpirun -np 8 commbench alltoall-sweep --tokens 1..256
+      the all-to-all alone, over tokens per GPU
   commbench plan --model path/to/config.json --batch 64 --ranks 8
       what a step sends under each parallel plan, from the formulas
 
 Exit codes: 0 done, 2 usage, 3 something is missing here, 4 wrong data, 5 a rank hung, 6 a rank
 died, 7 a gate failed, 1 anything else.";
 
-/// Measures what the communication of one LLM decode step costs on this machine, and why.
+/// Measures what the communication of one LLM decode step costs on this machine, and whether Expert
+/// Parallelism would cost less than Tensor Parallelism.
 #[derive(Debug, Parser)]
 #[command(name = "commbench", version, after_help = AFTER_HELP, max_term_width = 100)]
 pub struct Cli {
@@ -36,6 +41,13 @@ pub struct Cli {
 pub enum Command {
     /// Replay the all-reduces of one decode step as a burst (Tensor Parallelism).
     AllreduceBurst(Box<BurstArgs>),
+    /// Measure the all-to-all of MoE layers over tokens per GPU.
+    AlltoallSweep(Box<SweepArgs>),
+    /// Measure from how many tokens per GPU Expert Parallelism costs less communication than
+    /// Tensor Parallelism: the EP-feasibility curve.
+    Feasibility(Box<FeasibilityArgs>),
+    /// Replay any list of ops from a plan file (`commbench plan --save` writes one).
+    Replay(Box<PlanFileArgs>),
     /// List the models that are built in.
     Models,
     /// Print what one decode step sends under each parallel plan. Runs nothing, needs no ranks.
@@ -128,6 +140,143 @@ pub struct PlanArgs {
     pub dtype: Option<DataType>,
 }
 
+/// `alltoall-sweep`.
+#[derive(Debug, Args)]
+pub struct SweepArgs {
+    #[command(flatten, next_help_heading = "What is sent")]
+    pub curve: CurveArgs,
+    /// Where tokens go: split evenly over all ranks, as published sweeps do, or as a model routes
+    /// them.
+    #[arg(long, value_enum, default_value_t = PayloadArg::Uniform, help_heading = "What is sent")]
+    pub payload: PayloadArg,
+    /// How equal parts are sent; several, comma-separated, are compared.
+    #[arg(
+        long = "impl",
+        value_name = "IMPL",
+        value_delimiter = ',',
+        default_value = "auto",
+        help_heading = "What is sent"
+    )]
+    pub implementation: Vec<ImplArg>,
+    #[command(flatten, next_help_heading = "How it is replayed")]
+    pub replay: ReplayArgs,
+    #[command(flatten, next_help_heading = "How long it is measured")]
+    pub sampling: SamplingArgs,
+    #[command(flatten, next_help_heading = "What it runs on")]
+    pub machine: MachineArgs,
+    #[command(flatten, next_help_heading = "What comes out")]
+    pub output: OutputArgs,
+}
+
+/// `feasibility`.
+#[derive(Debug, Args)]
+pub struct FeasibilityArgs {
+    #[command(flatten, next_help_heading = "What is sent")]
+    pub curve: CurveArgs,
+    /// Where tokens go: as a model routes them, or split evenly over all ranks.
+    #[arg(long, value_enum, default_value_t = PayloadArg::Routed, help_heading = "What is sent")]
+    pub payload: PayloadArg,
+    /// Time of a whole decode step in ms: communication is then told as a share of it, too.
+    #[arg(long, value_name = "MS", help_heading = "What comes out")]
+    pub tpot_ms: Option<f64>,
+    /// How steps are replayed [default: graph on GPUs, eager on host memory].
+    #[arg(
+        long,
+        value_enum,
+        value_name = "MODE",
+        help_heading = "How it is replayed"
+    )]
+    pub mode: Option<ModeArg>,
+    /// State of the caches when a sample starts.
+    #[arg(long, value_enum, default_value_t = BuffersArg::Warm, help_heading = "How it is replayed")]
+    pub buffers: BuffersArg,
+    #[command(flatten, next_help_heading = "How long it is measured")]
+    pub sampling: SamplingArgs,
+    #[command(flatten, next_help_heading = "What it runs on")]
+    pub machine: MachineArgs,
+    #[command(flatten, next_help_heading = "What comes out")]
+    pub output: OutputArgs,
+}
+
+/// `replay`.
+#[derive(Debug, Args)]
+pub struct PlanFileArgs {
+    /// Plan file (TOML).
+    #[arg(value_name = "PLAN.toml")]
+    pub plan: PathBuf,
+    #[command(flatten, next_help_heading = "How it is replayed")]
+    pub replay: ReplayArgs,
+    #[command(flatten, next_help_heading = "How long it is measured")]
+    pub sampling: SamplingArgs,
+    #[command(flatten, next_help_heading = "What it runs on")]
+    pub machine: MachineArgs,
+    #[command(flatten, next_help_heading = "What comes out")]
+    pub output: OutputArgs,
+}
+
+/// Payloads as flags.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PayloadArg {
+    /// A rank's tokens split evenly over all ranks.
+    Uniform,
+    /// Each token once to every distinct rank that holds one of its experts.
+    Routed,
+}
+
+/// Ways to send equal parts, as flags.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ImplArg {
+    /// The library's own call where it has one, grouped sends and receives else.
+    Auto,
+    /// ncclAlltoAll (NCCL 2.28 and later), MPI_Alltoall.
+    Native,
+    /// A send and a receive for each peer, as one group.
+    Grouped,
+}
+
+/// What curves over tokens per GPU are made of.
+#[derive(Debug, Args)]
+pub struct CurveArgs {
+    /// Built-in model (see `commbench models`), a Hugging Face config.json, or a model file (TOML).
+    #[arg(long, value_name = "NAME|FILE", default_value = "kimi-k2.5")]
+    pub model: String,
+    /// Tokens per GPU: 1,2,4 or 1..256 (doubling) or 16..64+8 or 1..1000x10.
+    #[arg(long, value_name = "LIST", default_value = "1..256", value_parser = parse_points)]
+    pub tokens: Points,
+    /// How unequal experts are in routed payloads: the i-th most popular has weight 1/i^SKEW.
+    #[arg(long, value_name = "SKEW", default_value_t = 0.0)]
+    pub skew: f64,
+    /// Seed of routed payloads.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Element type of dispatched tokens; fp8 carries a scale for each 128 elements [default: the
+    /// model's].
+    #[arg(long, value_name = "TYPE", value_parser = parse_token_format)]
+    pub dispatch_dtype: Option<TokenFormat>,
+    /// Element type of combined tokens [default: the model's].
+    #[arg(long, value_name = "TYPE", value_parser = parse_token_format)]
+    pub combine_dtype: Option<TokenFormat>,
+    /// Replay as many layers of the step as stay within this many bytes a rank, at least one, and
+    /// scale to all.
+    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = parse_bytes)]
+    pub replay_bytes: u64,
+}
+
+/// Tokens per GPU, ascending.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Points(pub Vec<u64>);
+
+fn parse_points(text: &str) -> Result<Points, String> {
+    parse_tokens(text).map(Points)
+}
+
+fn parse_token_format(text: &str) -> Result<TokenFormat, String> {
+    if text.eq_ignore_ascii_case("fp8") {
+        return Ok(TokenFormat::Fp8);
+    }
+    text.parse().map(TokenFormat::Elements)
+}
+
 /// How it is replayed.
 #[derive(Debug, Args)]
 pub struct ReplayArgs {
@@ -148,15 +297,16 @@ pub struct SamplingArgs {
     /// Stop once the median's 95 % interval is within ± this.
     #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = parse_precision)]
     pub precision: f64,
-    /// Stop sampling a mode after this many seconds.
-    #[arg(long, value_name = "SECONDS", default_value = "1.5", value_parser = parse_seconds)]
-    pub budget: Duration,
-    /// Replays of each mode before its first sample.
+    /// Stop sampling a series after this many seconds [default: 1.5; of a point of a curve 0.3, and
+    /// not before 10 samples].
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    pub budget: Option<Duration>,
+    /// Replays of each series before its first sample.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub warmup: u64,
-    /// Most samples of a mode.
-    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=10_000))]
-    pub max_samples: u64,
+    /// Most samples of a series [default: 10,000; less where a run has many series].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub max_samples: Option<u64>,
     /// End the run when no rank makes progress for this many seconds.
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = parse_timeout)]
     pub timeout: Duration,
@@ -203,8 +353,25 @@ pub struct ShowPlanArgs {
     #[arg(long, value_name = "N")]
     pub ranks: u64,
     /// Print a JSON object instead of a table.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "save")]
     pub json: bool,
+    /// Write the step's ops as a plan file for `commbench replay`.
+    #[arg(long, value_name = "PLAN.toml")]
+    pub save: Option<PathBuf>,
+    /// Which parallel plan to save.
+    #[arg(long, value_enum, value_name = "PLAN", default_value_t = ParallelArg::Tp, requires = "save")]
+    pub parallel: ParallelArg,
+}
+
+/// Parallel plans as flags.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ParallelArg {
+    /// Tensor Parallelism: all-reduces.
+    Tp,
+    /// Data-parallel attention and Expert Parallelism over all-to-alls, routed without skew.
+    EpAllToAll,
+    /// Data-parallel attention and Expert Parallelism over all-gather and reduce-scatter.
+    EpAllGather,
 }
 
 /// `report`.

@@ -4,7 +4,8 @@
 use crate::cli::{parse_precision, parse_seconds, parse_timeout};
 use crate::executor::slots::Slots;
 use crate::plan::{
-    BurstRequest, DataType, ModelFacts, allreduce_burst, parallel_plans, parse_json, parse_toml,
+    BurstRequest, DataType, ModelFacts, OpKind, allreduce_burst, parallel_plans, parse_json,
+    parse_plan, parse_tokens, parse_toml, plan_text,
 };
 use crate::report::plot::BurstPlot;
 use crate::report::{markdown, plans_text, read_samples, terminal_report, write_samples};
@@ -16,13 +17,14 @@ use std::path::Path;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target, by the name of its folder in `fuzz/corpus`.
-pub const TARGETS: [Target; 6] = [
+pub const TARGETS: [Target; 7] = [
     ("model_toml", model_toml),
     ("hf_config", hf_config),
     ("result_json", result_json),
     ("samples_csv", samples_csv),
     ("units", units),
     ("plan_facts", plan_facts),
+    ("plan_file", plan_file),
 ];
 
 /// The batches and ranks that every accepted model is asked about.
@@ -95,7 +97,7 @@ fn volumes(model: &ModelFacts, request: &BurstRequest, ranks: u64) {
             let total = u128::from(bytes) * plan.ops.len() as u128;
             assert_eq!(u128::from(plan.total_bytes()), total);
             for buffers in [Buffers::Warm, Buffers::Cold] {
-                let slots = Slots::for_plan(&plan, buffers, false, 50 << 20);
+                let slots = Slots::for_plan(&plan, 8, buffers, false, 50 << 20);
                 assert!(slots.stride >= bytes && slots.count <= plan.ops.len() as u64);
                 assert!(slots.slab_bytes().is_some_and(|slab| slab >= bytes));
             }
@@ -152,6 +154,7 @@ pub fn result_json(data: &[u8]) {
                 arrival_ns: 0,
             };
             Series {
+                plan: one.plan.name.clone(),
                 mode: one.mode,
                 placement: one.placement,
                 samples: times.map(|times| times.iter().map(sample).collect()).into(),
@@ -236,9 +239,46 @@ pub fn units(data: &[u8]) {
             assert!((least..=86_400.0).contains(&time.as_secs_f64()), "{text:?}");
         }
     }
+    match parse_tokens(text) {
+        Ok(points) => {
+            assert!((1..=64).contains(&points.len()), "{text:?}");
+            assert!(points[0] >= 1 && points.is_sorted(), "{text:?}: {points:?}");
+        }
+        Err(why) => assert!(!why.is_empty()),
+    }
     if let Ok(dtype) = text.parse::<DataType>() {
         assert_eq!(dtype.name().parse(), Ok(dtype));
     }
+}
+
+/// A plan file.
+pub fn plan_file(data: &[u8]) {
+    let Some(text) = text(data) else { return };
+    let plan = match parse_plan(text) {
+        Ok(plan) => plan,
+        Err(why) => return assert!(!why.is_empty() && !why.contains('\n'), "{why:?}"),
+    };
+    printable(&format!("{}{}", plan.label, plan.origin));
+    assert!((1..=100_000).contains(&plan.ops.len()));
+    for op in &plan.ops {
+        assert!(op.gap_us >= 0.0 && op.gap_us.is_finite());
+        assert!(op.traffic.is_none() || op.kind == OpKind::AllToAll);
+    }
+    // A rank more than any traffic was written for, too.
+    for ranks in [1, 2, 3, 8, 1 << 20] {
+        if plan.check(ranks).is_err() {
+            continue;
+        }
+        for buffers in [Buffers::Warm, Buffers::Cold] {
+            let slots = Slots::for_plan(&plan, ranks, buffers, false, 50 << 20);
+            let largest = plan.largest_buffer_bytes(ranks);
+            assert!(slots.stride >= largest && slots.count <= plan.ops.len() as u64);
+        }
+    }
+    let again = plan_text("again", &plan, 1).expect("a plan is TOML");
+    let again = parse_plan(&again).expect("what was written reads back");
+    assert_eq!(again.ops, plan.ops);
+    assert_eq!(again.exchange, plan.exchange);
 }
 
 /// Facts, batch and ranks without a file: every number may be anything, most are near an edge.

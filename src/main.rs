@@ -30,6 +30,9 @@ fn main() -> ExitCode {
     };
     let outcome = match &cli.command {
         Command::AllreduceBurst(args) => commands::allreduce_burst(args),
+        Command::AlltoallSweep(args) => commands::alltoall_sweep(args),
+        Command::Feasibility(args) => commands::feasibility(args),
+        Command::Replay(args) => commands::replay(args),
         // These need no ranks: one of a job's processes is enough.
         Command::Models if speaks => show(commands::models()),
         Command::Plan(args) if speaks => show(commands::plan(args)),

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::plan::{DataType, ModelFacts, OpKind};
+use crate::plan::{CurvePlace, DataType, ModelFacts, OpKind};
 use crate::stats::Summary;
+use crate::verdict::Verdict;
 
 /// Name and version of the format. A change that breaks readers takes the next number.
 pub const SCHEMA: &str = "commbench/result/1";
@@ -27,7 +28,7 @@ pub struct RunResult {
     pub model: Option<ModelFacts>,
     pub results: Vec<Measurement>,
     /// What the figures say about the question asked; `null` where a command asks none.
-    pub verdict: Option<serde_json::Value>,
+    pub verdict: Option<Verdict>,
     pub warnings: Vec<Warning>,
     /// Why the run did not complete; `null` when it did.
     pub failure: Option<Failure>,
@@ -224,11 +225,13 @@ pub enum Buffers {
 /// One plan measured in one way.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measurement {
-    /// Unique within the run: mode and placement.
+    /// Unique within the run: the plan's name where there are several, mode and placement.
     pub label: String,
     pub plan: PlanSummary,
     /// Tokens one rank holds, where the plan depends on it.
     pub tokens_per_gpu: Option<u64>,
+    /// The plan's part of a decode step, where it is one.
+    pub step: Option<StepFigures>,
     pub mode: Mode,
     pub placement: Placement,
     /// Time of the whole plan: each sample is the slowest rank's device time, in µs.
@@ -258,13 +261,30 @@ pub struct Measurement {
     pub conditions: Conditions,
 }
 
+/// A plan's figures as those of a whole decode step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StepFigures {
+    /// The curve that the figure is a point of.
+    pub place: CurvePlace,
+    /// Ops of a step over ops of the replay: 1 where the whole step was replayed.
+    pub scale: f64,
+    /// `burst_us` times `scale`, in µs.
+    pub step_us: Summary,
+}
+
 /// The plan behind a figure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanSummary {
-    pub kind: OpKind,
+    /// Tells it from the other plans of the run; empty where it is alone.
+    pub name: String,
+    /// "122 all-reduces of 14,336 B bf16".
+    pub title: String,
+    /// The kind of all ops; `null` where they differ.
+    pub kind: Option<OpKind>,
     pub ops: u64,
-    /// Payload of one op on one rank.
+    /// Payload of one op on one rank; the mean where ops differ.
     pub bytes: u64,
+    /// Of the first op.
     pub dtype: DataType,
     /// Compute between ops, in µs.
     pub gap_us: f64,
@@ -329,6 +349,8 @@ pub struct Conditions {
     pub precision_reached: Option<f64>,
     /// Several ranks shared one GPU: says nothing about a real box.
     pub shared_gpu: bool,
+    /// The library's calls behind the plan's ops: "ncclAllReduce".
+    pub calls: String,
     /// Algorithm, protocol and channels, as NCCL reported them for these ops when they were
     /// enqueued before the first sample; for graphs, just before the capture. `null` where NCCL
     /// does not report them (before 2.27).
@@ -401,16 +423,28 @@ pub struct RankSample {
 /// All samples of one measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
+    /// Name of the plan; empty where it is alone in its run.
+    pub plan: String,
     pub mode: Mode,
     pub placement: Placement,
     /// `samples[i][rank]`: every inner list has one entry a rank.
     pub samples: Vec<Vec<RankSample>>,
 }
 
+/// Name of a series, unique within a run.
+pub fn series_label(plan: &str, mode: Mode, placement: Placement) -> String {
+    let how = format!("{} {}", mode.name(), placement.name());
+    if plan.is_empty() {
+        how
+    } else {
+        format!("{plan} {how}")
+    }
+}
+
 impl Series {
     /// Name of the series, unique within a run.
     pub fn label(&self) -> String {
-        format!("{} {}", self.mode.name(), self.placement.name())
+        series_label(&self.plan, self.mode, self.placement)
     }
 
     /// The time of each sample in µs: the slowest rank's.

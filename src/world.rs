@@ -12,7 +12,7 @@ use crate::process::RANK_AND_SIZE_VARIABLES;
 #[cfg(feature = "mpi")]
 use mpi::{
     collective::{SystemOperation, UserOperation},
-    datatype::PartitionMut,
+    datatype::{Partition, PartitionMut},
     environment::Universe,
     topology::SimpleCommunicator,
     traits::*,
@@ -272,6 +272,81 @@ impl World {
         receive.copy_from_slice(send);
         Ok(())
     }
+
+    /// Sums `send` over all ranks and leaves each rank its part through
+    /// `MPI_Reduce_scatter_block`. `send` holds N times the elements of `receive`.
+    ///
+    /// # Errors
+    /// As [`World::all_reduce_sum`].
+    pub fn reduce_scatter_sum(
+        &self,
+        dtype: DataType,
+        send: &[u8],
+        receive: &mut [u8],
+    ) -> Result<()> {
+        #[cfg(feature = "mpi")]
+        if let Some(mpi) = &self.mpi {
+            return mpi.reduce_scatter_sum(dtype, send, receive);
+        }
+        let _ = dtype;
+        receive.copy_from_slice(send);
+        Ok(())
+    }
+
+    /// Every rank's `send` in the order of ranks through `MPI_Allgather`. `receive` holds N times
+    /// the bytes of `send`, at most 2^31 - 1.
+    pub fn all_gather_into(&self, send: &[u8], receive: &mut [u8]) {
+        #[cfg(feature = "mpi")]
+        if let Some(mpi) = &self.mpi {
+            return mpi.world.all_gather_into(send, receive);
+        }
+        receive.copy_from_slice(send);
+    }
+
+    /// Equal parts of `send` to every rank, and of `receive` from every rank, in the order of
+    /// ranks, through `MPI_Alltoall`. At most 2^31 - 1 bytes each.
+    pub fn all_to_all(&self, send: &[u8], receive: &mut [u8]) {
+        #[cfg(feature = "mpi")]
+        if let Some(mpi) = &self.mpi {
+            return mpi.world.all_to_all_into(send, receive);
+        }
+        receive.copy_from_slice(send);
+    }
+
+    /// Parts of `send` to every rank, and of `receive` from every rank, in the order of ranks,
+    /// through `MPI_Alltoallv`.
+    pub fn all_to_all_uneven(&self, send: &[u8], to: &Parts, receive: &mut [u8], from: &Parts) {
+        #[cfg(feature = "mpi")]
+        if let Some(mpi) = &self.mpi {
+            let send = Partition::new(send, &to.counts[..], &to.starts[..]);
+            let mut receive = PartitionMut::new(receive, &from.counts[..], &from.starts[..]);
+            return mpi.world.all_to_all_varcount_into(&send, &mut receive);
+        }
+        let _ = (to, from);
+        receive.copy_from_slice(send);
+    }
+}
+
+/// How a buffer is parted among ranks: bytes and first byte of each part, as MPI counts them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Parts {
+    counts: Vec<i32>,
+    starts: Vec<i32>,
+}
+
+impl Parts {
+    /// Parts of these sizes in bytes, one after the other; `None` beyond 2^31 - 1 bytes.
+    pub fn of(sizes: impl Iterator<Item = u64>) -> Option<Parts> {
+        let mut parts = Parts::default();
+        let mut end = 0i32;
+        for size in sizes {
+            let size = i32::try_from(size).ok()?;
+            parts.counts.push(size);
+            parts.starts.push(end);
+            end = end.checked_add(size)?;
+        }
+        Some(parts)
+    }
 }
 
 fn internal(error: impl std::fmt::Display) -> Error {
@@ -291,17 +366,50 @@ impl Mpi {
         }
     }
 
+    fn reduce_scatter_sum(&self, dtype: DataType, send: &[u8], receive: &mut [u8]) -> Result<()> {
+        match dtype {
+            DataType::Bf16 => self.scatter::<u16, _>(send, receive, &self.add_bf16),
+            DataType::Fp16 => self.scatter::<u16, _>(send, receive, &self.add_fp16),
+            DataType::Fp32 => self.scatter::<f32, _>(send, receive, SystemOperation::sum()),
+            DataType::Fp64 => self.scatter::<f64, _>(send, receive, SystemOperation::sum()),
+            DataType::Int8 => self.scatter::<i8, _>(send, receive, SystemOperation::sum()),
+            DataType::Int32 => self.scatter::<i32, _>(send, receive, SystemOperation::sum()),
+        }
+    }
+
+    fn scatter<T, O>(&self, send: &[u8], receive: &mut [u8], operation: O) -> Result<()>
+    where
+        T: Equivalence + FromBytes + IntoBytes + zerocopy::Immutable,
+        O: mpi::collective::Operation,
+    {
+        let (send, receive) = typed::<T>(send, receive)?;
+        self.world
+            .reduce_scatter_block_into(send, receive, operation);
+        Ok(())
+    }
+
     fn reduce<T, O>(&self, send: &[u8], receive: &mut [u8], operation: O) -> Result<()>
     where
         T: Equivalence + FromBytes + IntoBytes + zerocopy::Immutable,
         O: mpi::collective::Operation,
     {
-        let misfit = || Error::other("a host buffer does not fit its datatype");
-        let send = <[T]>::ref_from_bytes(send).map_err(|_| misfit())?;
-        let receive = <[T]>::mut_from_bytes(receive).map_err(|_| misfit())?;
+        let (send, receive) = typed::<T>(send, receive)?;
         self.world.all_reduce_into(send, receive, operation);
         Ok(())
     }
+}
+
+/// Both buffers as elements.
+#[cfg(feature = "mpi")]
+fn typed<'a, T>(send: &'a [u8], receive: &'a mut [u8]) -> Result<(&'a [T], &'a mut [T])>
+where
+    T: FromBytes + IntoBytes + zerocopy::Immutable,
+{
+    let misfit = || Error::other("a host buffer does not fit its datatype");
+    Ok((
+        <[T]>::ref_from_bytes(send).map_err(|_| misfit())?,
+        <[T]>::mut_from_bytes(receive).map_err(|_| misfit())?,
+    ))
 }
 
 /// MPI has no 16-bit floating-point types: the sum is an operation of our own on their bits.

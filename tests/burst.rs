@@ -99,8 +99,8 @@ fn slowest_by_sample(csv: &str) -> Vec<f64> {
     let mut slowest: Vec<f64> = Vec::new();
     for line in csv.lines().skip(1) {
         let fields: Vec<&str> = line.split(',').collect();
-        let sample: usize = fields[2].parse().unwrap();
-        let us: f64 = fields[4].parse().unwrap();
+        let sample: usize = fields[3].parse().unwrap();
+        let us: f64 = fields[5].parse().unwrap();
         if sample == slowest.len() {
             slowest.push(us);
         }

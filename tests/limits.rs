@@ -97,3 +97,29 @@ fn result_files() {
     csv.set_len((1 << 30) + 1).unwrap();
     report(2, "1073741825 bytes");
 }
+
+#[cfg(feature = "mpi")]
+#[test]
+fn plan_files() {
+    let scratch = Scratch::new();
+    let plan = |file: &str, code: i32, hint: &str| {
+        refused(&scratch, &["replay", file], code, hint);
+    };
+    let file = |name: &str, text: &str| std::fs::write(scratch.0.join(name), text).unwrap();
+    plan("/dev/zero", 2, "goes on after 16777216 bytes");
+    std::fs::create_dir(scratch.0.join("folder.toml")).unwrap();
+    plan("folder.toml", 3, "folder.toml");
+    let large = std::fs::File::create(scratch.0.join("large.toml")).unwrap();
+    large.set_len((16 << 20) + 1).unwrap();
+    plan("large.toml", 2, "16777217 bytes");
+    file("deep.toml", &format!("block = {}", "[".repeat(10 << 20)));
+    plan("deep.toml", 2, "deep.toml");
+    let ops = "schema = \"commbench/plan/1\"\nname = \"x\"\n[[block]]\nrepeat = 18446744073709551615\n[[block.op]]\nkind = \"allreduce\"\nbytes = 2\ndtype = \"bf16\"\n";
+    file("many.toml", ops);
+    plan("many.toml", 2, "many.toml");
+    file(
+        "many.toml",
+        &ops.replace("18446744073709551615", "9223372036854775807"),
+    );
+    plan("many.toml", 2, "more than 100,000 ops");
+}

@@ -7,7 +7,7 @@ use super::run::RunFrame;
 use crate::error::{Result, tell};
 use crate::estate::Estate;
 use crate::flight::FlightRecorder;
-use crate::measure::{Keeper, Peer, SeriesState, SharedState, deaths};
+use crate::measure::{Keeper, Peer, SeriesState, SeriesWords, SharedState, deaths};
 use crate::process::{ProcessState, process_state};
 use crate::report::OutputFolder;
 
@@ -80,9 +80,12 @@ pub(super) fn executor(estate: &Estate, rank: u32) -> Option<Box<dyn Fn()>> {
 
 impl Contents {
     fn save(&self, peers: &[Peer]) {
-        let labels = self.series.iter().map(|one| one.variant.label());
-        let ops = self.frame.plan.ops.len() as u64;
-        let Some((failure, error)) = deaths(peers, &labels.collect::<Vec<_>>(), ops) else {
+        let words = |one: &SeriesState| SeriesWords {
+            label: one.label(),
+            ops: self.frame.plans[one.variant.plan].summary.ops,
+        };
+        let words: Vec<SeriesWords> = self.series.iter().map(words).collect();
+        let Some((failure, error)) = deaths(peers, &words) else {
             return;
         };
         tell(&error.to_terminal());

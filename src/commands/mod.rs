@@ -1,16 +1,26 @@
 //! One file a subcommand. Each reads like the README's description of it.
 
 mod burst;
+mod curve;
 mod environment;
 mod estate;
+mod feasibility;
+mod job;
 mod machine;
 mod plan;
+mod question;
+mod replay;
 mod report;
 mod run;
+mod sweep;
+mod variants;
 
 pub use burst::allreduce_burst;
+pub use feasibility::feasibility;
 pub use plan::{models, plan};
+pub use replay::replay;
 pub use report::report;
+pub use sweep::alltoall_sweep;
 
 use std::io::Write;
 

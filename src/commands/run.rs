@@ -6,19 +6,20 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use super::question::Question;
 use crate::clock::{monotonic_ns, us_between};
 use crate::error::{Error, Exit, Result};
 use crate::measure::{Peer, Settings, SharedState};
-use crate::plan::Plan;
-use crate::report::{Figures, OutputFolder, exporters, measurement, write_error};
-use crate::result::{Buffers, Failure, RunResult, Series, Status, StoppedBy, Warning};
+use crate::report::{Figures, OutputFolder, PlanOutline, exporters, measurement, write_error};
+use crate::result::{Buffers, Failure, Measurement, RunResult, Series, Status, StoppedBy, Warning};
 
 /// What does not change while a run measures.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct RunFrame {
     /// The result without its measurements.
     pub skeleton: RunResult,
-    pub plan: Plan,
+    pub plans: Vec<PlanOutline>,
+    pub question: Option<Question>,
     pub settings: Settings,
     pub buffers: Buffers,
     pub shared_gpu: bool,
@@ -51,7 +52,7 @@ impl RunFrame {
                 continue;
             };
             let figures = Figures {
-                plan: &self.plan,
+                plan: &self.plans[one.variant.plan],
                 buffers: self.buffers,
                 precision_asked: self.settings.precision,
                 shared_gpu: self.shared_gpu,
@@ -78,6 +79,16 @@ impl RunFrame {
         } else {
             Status::Complete
         };
+        if let (Some(question), Status::Complete) = (&self.question, run.status) {
+            match question.answer(&run, &all_series) {
+                Ok(verdict) => run.verdict = Some(verdict),
+                Err(error) => run.warnings.push(Warning {
+                    code: "no-verdict".to_string(),
+                    text: format!("no verdict: {}", error.what),
+                    remedy: error.remedy,
+                }),
+            }
+        }
         run.command.wall_s = us_between(self.started_ns, monotonic_ns()) / 1e6;
         (run, all_series)
     }
@@ -152,41 +163,67 @@ fn lock_within(mutex: &Mutex<bool>, limit: Duration) -> Option<MutexGuard<'_, bo
     }
 }
 
-/// A mode whose budget ended before its precision was reached says so.
+/// Series that are told of one by one; of more, the widest is.
+const TOLD_APART: usize = 3;
+
+/// A series whose budget ended before its precision was reached says so.
 fn precision_warnings(run: &RunResult) -> Vec<Warning> {
-    let wide = |one: &&crate::result::Measurement| {
-        matches!(
-            one.conditions.stopped_by,
-            StoppedBy::Budget | StoppedBy::Samples
-        )
-    };
-    run.results
+    let wide: Vec<&Measurement> = run
+        .results
         .iter()
-        .filter(wide)
-        .map(|one| {
-            let reached = one
-                .conditions
-                .precision_reached
-                .map_or("too few samples for an interval".to_string(), |reached| {
-                    format!("± {:.1} %", reached * 100.0)
-                });
-            Warning {
-                code: "precision-not-reached".to_string(),
-                text: format!(
-                    "{}: the {} ended with {reached}, {:.1} % was asked",
+        .filter(|one| {
+            matches!(
+                one.conditions.stopped_by,
+                StoppedBy::Budget | StoppedBy::Samples
+            )
+        })
+        .collect();
+    let told = |text: String| Warning {
+        code: "precision-not-reached".to_string(),
+        text,
+        remedy: Some("a larger --budget, or a --precision this machine can reach".to_string()),
+    };
+    if wide.len() > TOLD_APART {
+        let reached = |one: &&&Measurement| one.conditions.precision_reached.unwrap_or(f64::MAX);
+        let widest = wide
+            .iter()
+            .max_by(|one, other| reached(one).total_cmp(&reached(other)));
+        return widest
+            .map(|one| {
+                told(format!(
+                    "{} of {} series ended before the asked precision, {:.1} %; the widest is {}, with {}",
+                    wide.len(),
+                    run.results.len(),
+                    one.conditions.precision_asked * 100.0,
                     one.label,
-                    match one.conditions.stopped_by {
-                        StoppedBy::Budget => "time budget",
-                        _ => "number of samples",
-                    },
-                    one.conditions.precision_asked * 100.0
-                ),
-                remedy: Some(
-                    "a larger --budget, or a --precision this machine can reach".to_string(),
-                ),
-            }
+                    precision_words(one)
+                ))
+            })
+            .into_iter()
+            .collect();
+    }
+    wide.iter()
+        .map(|one| {
+            told(format!(
+                "{}: the {} ended with {}, {:.1} % was asked",
+                one.label,
+                match one.conditions.stopped_by {
+                    StoppedBy::Budget => "time budget",
+                    _ => "number of samples",
+                },
+                precision_words(one),
+                one.conditions.precision_asked * 100.0
+            ))
         })
         .collect()
+}
+
+fn precision_words(one: &Measurement) -> String {
+    one.conditions
+        .precision_reached
+        .map_or("too few samples for an interval".to_string(), |reached| {
+            format!("± {:.1} %", reached * 100.0)
+        })
 }
 
 /// Writes every file of the run but those named in `but`. A file that fails does not keep the
@@ -207,7 +244,7 @@ pub(super) fn save_but(
     for (index, exporter) in exporters().into_iter().enumerate() {
         begins(index as u64);
         let name = exporter.file_name();
-        if but.contains(&name) {
+        if but.contains(&name) || !exporter.applies(run) {
             continue;
         }
         if series.is_empty() && !name.starts_with("result") && !name.ends_with(".md") {

@@ -64,7 +64,7 @@ pub struct Ready<'a> {
 pub fn make_ready<'a>(
     world: &'a World,
     recorder: &'a FlightRecorder,
-    plan: &'a Plan,
+    plans: &'a [Plan],
     request: &Request,
 ) -> Result<Ready<'a>> {
     let sites = match request.wanted {
@@ -76,8 +76,8 @@ pub fn make_ready<'a>(
         }
     };
     match sites {
-        Some(sites) => on_gpus(world, recorder, plan, request, &sites),
-        None => on_host(world, recorder, plan, request),
+        Some(sites) => on_gpus(world, recorder, plans, request, &sites),
+        None => on_host(world, recorder, plans, request),
     }
 }
 
@@ -106,7 +106,7 @@ fn site(world: &World) -> Site {
 fn on_host<'a>(
     world: &'a World,
     recorder: &'a FlightRecorder,
-    plan: &'a Plan,
+    plans: &'a [Plan],
     request: &Request,
 ) -> Result<Ready<'a>> {
     let hosts = world.all_gather(&world.host_name())?;
@@ -116,7 +116,7 @@ fn on_host<'a>(
     let executor = world.agree(HostExecutor::new(
         world,
         recorder,
-        plan,
+        plans,
         request.buffers,
         memory_bytes,
     ))?;
@@ -132,7 +132,7 @@ fn on_host<'a>(
 fn on_gpus<'a>(
     _: &'a World,
     _: &'a FlightRecorder,
-    _: &'a Plan,
+    _: &'a [Plan],
     _: &Request,
     _: &[Site],
 ) -> Result<Ready<'a>> {

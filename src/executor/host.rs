@@ -1,4 +1,4 @@
-//! Replays a plan with MPI collectives on host memory. Its figures say nothing about GPUs; it
+//! Replays plans with MPI collectives on host memory. Its figures say nothing about GPUs; it
 //! makes the whole tool usable on any machine.
 
 use std::collections::BTreeMap;
@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use zerocopy::IntoBytes;
 
-use super::pattern::{POISON, Pattern};
+use super::pattern::{Checked, POISON, Pattern};
 use super::slots::Slots;
 use super::{DataCheck, Executor, ExecutorConditions, Lifeline, Variant};
 use crate::clock::{monotonic_ns, us_between};
 use crate::error::{Error, Result};
 use crate::flight::FlightRecorder;
-use crate::plan::{OpKind, Plan};
+use crate::plan::{Exchange, Op, OpKind, Plan};
 use crate::result::{Buffers, Mode, Placement, RankSample};
 use crate::units::format_bytes;
-use crate::world::World;
+use crate::world::{Parts, World};
 
 /// Share of the processor's caches that one rank's buffers may take and still count as warm.
 const CACHE_BYTES: u64 = 4 << 20;
@@ -23,71 +23,114 @@ const CACHE_BYTES: u64 = 4 << 20;
 /// Overwritten before each sample where cold buffers are asked for: more than the caches hold.
 const EVICTION_BYTES: usize = 64 << 20;
 
-/// MPI counts elements in 32 bits.
-const MAX_ELEMENTS: u64 = i32::MAX as u64;
+/// MPI counts in 32 bits: elements where it adds, bytes where it copies.
+const MAX_COUNT: u64 = i32::MAX as u64;
 
 /// The executor on host memory.
 pub struct HostExecutor<'a> {
     world: &'a World,
     recorder: &'a FlightRecorder,
-    plan: &'a Plan,
-    pattern: Pattern,
-    slots: Slots,
+    plans: &'a [Plan],
+    /// One a plan.
+    layouts: Vec<Layout>,
     // Words, so that every element type is aligned.
     send: Vec<u64>,
     receive: Vec<u64>,
     eviction: Vec<u64>,
 }
 
+/// How one plan's data lies in the buffers.
+struct Layout {
+    pattern: Pattern,
+    slots: Slots,
+    /// For each op, what an uneven exchange sends and receives.
+    parts: Vec<Option<(Parts, Parts)>>,
+}
+
+impl Layout {
+    fn new(plan: &Plan, world: &World, buffers: Buffers) -> Result<Layout> {
+        let ranks = world.size();
+        for op in &plan.ops {
+            let count = largest_count(op, ranks);
+            if count > MAX_COUNT {
+                return Err(Error::usage(format!(
+                    "MPI counts at most {MAX_COUNT} a call; {} of {} {} are {count}",
+                    op.kind,
+                    format_bytes(op.bytes),
+                    op.dtype
+                ))
+                .try_this("a smaller --bytes, --batch or --tokens"));
+            }
+        }
+        let parts = |op: &Op| {
+            let traffic = op.traffic.as_ref()?;
+            let me = world.rank();
+            let sent = Parts::of((0..ranks).map(|to| traffic.bytes(me, to)))?;
+            let received = Parts::of((0..ranks).map(|from| traffic.bytes(from, me)))?;
+            Some((sent, received))
+        };
+        Ok(Layout {
+            pattern: Pattern::new(plan.checked_dtype()?, ranks)?,
+            slots: Slots::for_plan(plan, ranks, buffers, false, CACHE_BYTES),
+            parts: plan.ops.iter().map(parts).collect(),
+        })
+    }
+}
+
+/// The largest count that MPI is given for `op`.
+fn largest_count(op: &Op, ranks: u32) -> u64 {
+    if op.kind.reduces() {
+        op.bytes / op.dtype.bytes()
+    } else {
+        op.buffer_bytes(ranks)
+    }
+}
+
 impl<'a> HostExecutor<'a> {
-    /// Allocates the plan's buffers; `memory_bytes` is this rank's share of free memory.
+    /// Allocates the plans' buffers; `memory_bytes` is this rank's share of free memory.
     ///
     /// # Errors
     /// Exit code 2 for a payload beyond MPI's counts, 3 when memory does not hold the buffers.
     pub fn new(
         world: &'a World,
         recorder: &'a FlightRecorder,
-        plan: &'a Plan,
+        plans: &'a [Plan],
         buffers: Buffers,
         memory_bytes: u64,
     ) -> Result<HostExecutor<'a>> {
-        for op in &plan.ops {
-            if op.count() > MAX_ELEMENTS {
-                return Err(Error::usage(format!(
-                    "MPI counts at most {MAX_ELEMENTS} elements a call; {} of {} are {}",
-                    format_bytes(op.bytes),
-                    op.dtype,
-                    op.count()
-                ))
-                .try_this("a smaller --bytes or --batch"));
-            }
-        }
-        let pattern = Pattern::new(plan.ops[0].dtype, world.size())?;
-        let slots = Slots::for_plan(plan, buffers, false, CACHE_BYTES);
+        let mut layouts = Vec::new();
+        let mut slab_bytes = 0;
         let eviction_bytes = match buffers {
             Buffers::Warm => 0,
             Buffers::Cold => EVICTION_BYTES,
         };
-        let needed = slots
-            .slab_bytes()
-            .and_then(|slab| slab.checked_mul(2))
-            .and_then(|slabs| slabs.checked_add(eviction_bytes as u64))
-            .filter(|needed| *needed <= memory_bytes)
-            .ok_or_else(|| {
-                Error::environment(format!(
-                    "the buffers of {} do not fit this rank's share of free memory, {}",
-                    plan.label,
-                    format_bytes(memory_bytes)
-                ))
-                .try_this("fewer --ops, smaller --bytes, or --buffers warm")
-            })?;
-        let words = (needed as usize - eviction_bytes) / 2 / 8;
+        for plan in plans {
+            let layout = Layout::new(plan, world, buffers)?;
+            let slab = layout
+                .slots
+                .slab_bytes()
+                .filter(|slab| {
+                    slab.checked_mul(2)
+                        .and_then(|slabs| slabs.checked_add(eviction_bytes as u64))
+                        .is_some_and(|needed| needed <= memory_bytes)
+                })
+                .ok_or_else(|| {
+                    Error::environment(format!(
+                        "the buffers of {} do not fit this rank's share of free memory, {}",
+                        plan.label,
+                        format_bytes(memory_bytes)
+                    ))
+                    .try_this("fewer --ops, smaller --bytes or --tokens, or --buffers warm")
+                })?;
+            slab_bytes = slab_bytes.max(slab);
+            layouts.push(layout);
+        }
+        let words = (slab_bytes / 8) as usize;
         Ok(HostExecutor {
             world,
             recorder,
-            plan,
-            pattern,
-            slots,
+            plans,
+            layouts,
             send: vec![0; words],
             receive: vec![0; words],
             eviction: vec![0; eviction_bytes / 8],
@@ -98,7 +141,10 @@ impl<'a> HostExecutor<'a> {
 impl Executor for HostExecutor<'_> {
     fn prepare(&mut self, variant: Variant) -> Result<()> {
         match self.why_not(variant) {
-            Some(why) => Err(Error::usage(format!("{}: {why}", variant.label()))),
+            Some(why) => Err(Error::usage(format!(
+                "{}: {why}",
+                variant.label(self.plans)
+            ))),
             None => Ok(()),
         }
     }
@@ -111,22 +157,31 @@ impl Executor for HostExecutor<'_> {
         Ok(())
     }
 
-    fn fire(&mut self, _variant: Variant) -> Result<RankSample> {
+    fn fire(&mut self, variant: Variant) -> Result<RankSample> {
+        let (world, rank) = (self.world, self.world.rank());
         #[cfg(feature = "fault-injection")]
-        crate::faults::panic_in_a_replay(self.world.rank());
+        crate::faults::panic_in_a_replay(rank);
+        let plan = &self.plans[variant.plan];
+        let layout = &self.layouts[variant.plan];
         let send = self.send.as_bytes();
         let receive = self.receive.as_mut_bytes();
         let arrival_ns = monotonic_ns();
-        for (index, op) in self.plan.ops.iter().enumerate() {
+        for (index, op) in plan.ops.iter().enumerate() {
             self.recorder.at_op(index as u64);
-            let start = (self.slots.of_op(index) * self.slots.stride) as usize;
-            let range = start..start + op.bytes as usize;
-            match op.kind {
-                OpKind::AllReduce => self.world.all_reduce_sum(
-                    op.dtype,
-                    &send[range.clone()],
-                    &mut receive[range],
-                )?,
+            if op.gap_us > 0.0 {
+                spin(op.gap_us);
+            }
+            let start = (layout.slots.of_op(index) * layout.slots.stride) as usize;
+            let send = &send[start..start + op.input_bytes(rank) as usize];
+            let receive = &mut receive[start..start + op.output_bytes(rank, world.size()) as usize];
+            match (&layout.parts[index], op.kind) {
+                (Some((to, from)), _) => world.all_to_all_uneven(send, to, receive, from),
+                (None, OpKind::AllReduce) => world.all_reduce_sum(op.dtype, send, receive)?,
+                (None, OpKind::ReduceScatter) => {
+                    world.reduce_scatter_sum(op.dtype, send, receive)?;
+                }
+                (None, OpKind::AllGather) => world.all_gather_into(send, receive),
+                (None, OpKind::AllToAll) => world.all_to_all(send, receive),
             }
         }
         let us = us_between(arrival_ns, monotonic_ns());
@@ -138,47 +193,67 @@ impl Executor for HostExecutor<'_> {
         })
     }
 
-    fn reset_data(&mut self, _variant: Variant) -> Result<()> {
-        let stride = self.slots.stride as usize;
+    fn reset_data(&mut self, variant: Variant) -> Result<()> {
+        let layout = &self.layouts[variant.plan];
+        let stride = layout.slots.stride as usize;
         let rank = self.world.rank();
         for (slot, bytes) in self.send.as_mut_bytes().chunks_mut(stride).enumerate() {
-            self.pattern.fill(rank, slot as u64, bytes);
+            layout.pattern.fill(rank, slot as u64, bytes);
         }
         self.receive.as_mut_bytes().fill(POISON);
         Ok(())
     }
 
-    fn check_data(&mut self, _variant: Variant) -> Result<DataCheck> {
+    fn check_data(&mut self, variant: Variant) -> Result<DataCheck> {
+        let rank = self.world.rank();
         #[cfg(feature = "fault-injection")]
-        crate::faults::corrupt(self.world.rank(), self.receive.as_mut_bytes());
+        crate::faults::corrupt(rank, self.receive.as_mut_bytes());
+        let plan = &self.plans[variant.plan];
+        let layout = &self.layouts[variant.plan];
         let mut check = DataCheck::default();
-        let stride = self.slots.stride as usize;
-        for (slot, bytes) in self.receive.as_bytes().chunks(stride).enumerate() {
-            let op = self.slots.last_op_of(slot as u64, self.plan.ops.len());
-            let payload = &bytes[..self.plan.ops[op as usize].bytes as usize];
-            let (wrong, first_wrong) =
-                self.pattern
-                    .check(self.world.rank(), slot as u64, op, payload);
-            check.merge(DataCheck {
-                elements: self.plan.ops[op as usize].count(),
-                wrong,
-                first_wrong,
-            });
+        for slot in 0..layout.slots.count {
+            let index = layout.slots.last_op_of(slot, plan.ops.len());
+            let op = &plan.ops[index as usize];
+            let checked = Checked {
+                rank,
+                slot,
+                index,
+                op,
+            };
+            let start = (slot * layout.slots.stride) as usize;
+            let bytes = op.output_bytes(rank, self.world.size()) as usize;
+            let output = &self.receive.as_bytes()[start..start + bytes];
+            check.merge(layout.pattern.check(checked, output));
         }
         Ok(check)
     }
 
-    fn conditions(&self, _variant: Variant) -> ExecutorConditions {
+    fn conditions(&self, variant: Variant) -> ExecutorConditions {
+        let mut calls: Vec<&str> = Vec::new();
+        for op in &self.plans[variant.plan].ops {
+            let call = match (&op.traffic, op.kind) {
+                (Some(_), _) => "MPI_Alltoallv",
+                (None, OpKind::AllReduce) => "MPI_Allreduce",
+                (None, OpKind::ReduceScatter) => "MPI_Reduce_scatter_block",
+                (None, OpKind::AllGather) => "MPI_Allgather",
+                (None, OpKind::AllToAll) => "MPI_Alltoall",
+            };
+            if !calls.contains(&call) {
+                calls.push(call);
+            }
+        }
         ExecutorConditions {
             clock: "host-monotonic".into(),
-            buffer_slots: self.slots.count,
+            buffer_slots: self.layouts[variant.plan].slots.count,
             gate: None,
             nccl_choice: None,
+            calls: calls.join(", ").into(),
             issue_is_separate: false,
         }
     }
 
     fn why_not(&self, variant: Variant) -> Option<String> {
+        let plan = &self.plans[variant.plan];
         let why = match variant {
             Variant {
                 mode: Mode::Gated | Mode::Graph,
@@ -188,6 +263,7 @@ impl Executor for HostExecutor<'_> {
                 placement: Placement::InPlace,
                 ..
             } => "the MPI binding in use offers no in-place all-reduce",
+            _ if plan.exchange == Exchange::Grouped => "MPI has no groups of sends and receives",
             _ => return None,
         };
         Some(why.to_string())
@@ -205,5 +281,13 @@ impl Executor for HostExecutor<'_> {
         #[cfg(feature = "fault-injection")]
         crate::faults::closing(self.world.rank())?;
         Ok(())
+    }
+}
+
+/// Keeps the processor busy for `us` microseconds.
+fn spin(us: f64) {
+    let begin = monotonic_ns();
+    while us_between(begin, monotonic_ns()) < us {
+        std::hint::spin_loop();
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod assign;
 pub mod choose;
+pub mod expected;
 pub mod host;
 #[cfg(feature = "mpi")]
 pub mod nccl;
@@ -15,22 +16,25 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
-use crate::result::{Mode, Placement, RankSample, WrongElement};
+use crate::plan::Plan;
+use crate::result::{Mode, Placement, RankSample, WrongElement, series_label};
 
 /// Tells a rank which descriptor holds NCCL's log; set by its supervisor.
 pub const NCCL_LOG_FD_VARIABLE: &str = "COMMBENCH_NCCL_LOG_FD";
 
-/// How one series replays the plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// What one series replays, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Variant {
+    /// Index of the plan in the executor's list.
+    pub plan: usize,
     pub mode: Mode,
     pub placement: Placement,
 }
 
 impl Variant {
-    /// The name in tables and files.
-    pub fn label(self) -> String {
-        format!("{} {}", self.mode.name(), self.placement.name())
+    /// The name of the series, unique within a run.
+    pub fn label(self, plans: &[Plan]) -> String {
+        series_label(&plans[self.plan].name, self.mode, self.placement)
     }
 }
 
@@ -62,7 +66,7 @@ pub trait Lifeline: Send + Sync {
     fn abort(&self);
 }
 
-/// Something that can replay a plan on this rank, together with the same thing on every other.
+/// Something that can replay plans on this rank, together with the same thing on every other.
 ///
 /// A replay is [`stage`](Executor::stage) on every rank, a barrier, then
 /// [`fire`](Executor::fire): what belongs before the clock starts is in the first, so that the
@@ -80,7 +84,7 @@ pub trait Executor {
     /// As the library underneath reports them.
     fn stage(&mut self, variant: Variant) -> Result<()>;
 
-    /// Replays the plan once and waits for its end.
+    /// Replays the variant's plan once and waits for its end.
     ///
     /// # Errors
     /// As the library underneath reports them.
@@ -92,7 +96,8 @@ pub trait Executor {
     /// As the library underneath reports them.
     fn reset_data(&mut self, variant: Variant) -> Result<()>;
 
-    /// Compares every element of every output with what the plan should have delivered.
+    /// Compares every element of every output with what the variant's plan should
+    /// have delivered.
     ///
     /// # Errors
     /// As the library underneath reports them.
@@ -128,6 +133,8 @@ pub struct ExecutorConditions {
     pub gate: Option<Cow<'static, str>>,
     /// What NCCL chose for the plan's ops, in its own words.
     pub nccl_choice: Option<String>,
+    /// The library's calls behind the plan's ops.
+    pub calls: Cow<'static, str>,
     /// Whether issuing is apart from moving, so that its time means something.
     pub issue_is_separate: bool,
 }

@@ -1,8 +1,10 @@
-//! Data that shows whether a sum over ranks is right: small integers whose sum every datatype
+//! Data that shows whether a collective is right: small integers whose sum over ranks every datatype
 //! holds exactly, different on every rank and at every place.
 
+use super::DataCheck;
+use super::expected::{Source, expected_parts};
 use crate::error::{Error, Result};
-use crate::plan::DataType;
+use crate::plan::{DataType, Op};
 use crate::result::WrongElement;
 
 /// The pattern repeats after this many elements. A prime: a shift by any chunk that a library
@@ -25,6 +27,19 @@ pub struct Pattern {
     largest_input: u64,
     /// Two periods of the expected sums, encoded.
     sums: Vec<u8>,
+    /// Two periods of each rank's input, encoded.
+    inputs: Vec<Vec<u8>>,
+}
+
+/// Which output is checked.
+#[derive(Debug, Clone, Copy)]
+pub struct Checked<'a> {
+    pub rank: u32,
+    /// Buffer that the op used.
+    pub slot: u64,
+    /// The op's place in the plan.
+    pub index: u64,
+    pub op: &'a Op,
 }
 
 impl Pattern {
@@ -45,8 +60,12 @@ impl Pattern {
             ranks,
             largest_input,
             sums: Vec::new(),
+            inputs: Vec::new(),
         };
         pattern.sums = pattern.encode(|place| pattern.sum(place) as f64);
+        pattern.inputs = (0..ranks)
+            .map(|rank| pattern.encode(|place| pattern.input(rank, place) as f64))
+            .collect();
         Ok(pattern)
     }
 
@@ -69,53 +88,58 @@ impl Pattern {
             .collect()
     }
 
-    fn period<'a>(&self, encoded: &'a [u8], slot: u64) -> &'a [u8] {
+    /// One period of `encoded` as it stands in buffer `slot` from byte `from` on.
+    fn period<'a>(&self, encoded: &'a [u8], slot: u64, from: u64) -> &'a [u8] {
         let size = self.dtype.bytes() as usize;
-        let start = (slot as usize).wrapping_mul(SLOT_STRIDE) % PERIOD * size;
-        &encoded[start..start + PERIOD * size]
+        let whole = PERIOD * size;
+        let slot_start = (slot as usize).wrapping_mul(SLOT_STRIDE) % PERIOD * size;
+        let start = (slot_start + (from % whole as u64) as usize) % whole;
+        &encoded[start..start + whole]
     }
 
-    /// Writes `rank`'s input of buffer `slot` into `bytes`, a whole number of elements.
+    /// Writes `rank`'s input of buffer `slot` into `bytes`.
     pub fn fill(&self, rank: u32, slot: u64, bytes: &mut [u8]) {
-        let encoded = self.encode(|place| self.input(rank, place) as f64);
-        let period = self.period(&encoded, slot);
+        let period = self.period(&self.inputs[rank as usize], slot, 0);
         for chunk in bytes.chunks_mut(period.len()) {
             chunk.copy_from_slice(&period[..chunk.len()]);
         }
     }
 
-    /// Compares `bytes` with the sum over all ranks for buffer `slot`. Returns the number of
-    /// wrong elements, and the first of them as found on `rank` in op `op`.
-    pub fn check(
-        &self,
-        rank: u32,
-        slot: u64,
-        op: u64,
-        bytes: &[u8],
-    ) -> (u64, Option<WrongElement>) {
+    /// Compares `output`, a rank's whole output of an op, with what the op should have delivered.
+    pub fn check(&self, checked: Checked<'_>, output: &[u8]) -> DataCheck {
         let size = self.dtype.bytes() as usize;
-        let period = self.period(&self.sums, slot);
-        let mut wrong = 0;
-        let mut first = None;
-        for (index, chunk) in bytes.chunks(period.len()).enumerate() {
-            if chunk == &period[..chunk.len()] {
-                continue;
-            }
-            for (place, (got, expected)) in chunk.chunks(size).zip(period.chunks(size)).enumerate()
-            {
-                if got != expected {
-                    wrong += 1;
-                    first.get_or_insert_with(|| WrongElement {
-                        rank,
-                        op,
-                        element: (index * PERIOD + place) as u64,
+        let mut check = DataCheck::default();
+        for part in expected_parts(checked.op, checked.rank, self.ranks) {
+            let encoded = match part.source {
+                Source::Sum => &self.sums,
+                Source::Rank(rank) => &self.inputs[rank as usize],
+            };
+            let period = self.period(encoded, checked.slot, part.from);
+            let bytes = &output[part.at as usize..(part.at + part.bytes) as usize];
+            check.elements += bytes.len().div_ceil(size) as u64;
+            for (index, chunk) in bytes.chunks(period.len()).enumerate() {
+                if chunk == &period[..chunk.len()] {
+                    continue;
+                }
+                for (place, (got, expected)) in
+                    chunk.chunks(size).zip(period.chunks(size)).enumerate()
+                {
+                    let expected = &expected[..got.len()];
+                    if got == expected {
+                        continue;
+                    }
+                    check.wrong += 1;
+                    check.first_wrong.get_or_insert_with(|| WrongElement {
+                        rank: checked.rank,
+                        op: checked.index,
+                        element: part.at / size as u64 + (index * PERIOD + place) as u64,
                         got: decode_element(self.dtype, got),
                         expected: decode_element(self.dtype, expected),
                     });
                 }
             }
         }
-        (wrong, first)
+        check
     }
 }
 
@@ -153,6 +177,27 @@ fn decode_element(dtype: DataType, bytes: &[u8]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::OpKind;
+
+    /// The number of wrong elements and the first, of an all-reduce of `data`.
+    fn check(
+        pattern: &Pattern,
+        rank: u32,
+        slot: u64,
+        index: u64,
+        data: &[u8],
+    ) -> (u64, Option<WrongElement>) {
+        let op = Op::even(OpKind::AllReduce, data.len() as u64, pattern.dtype);
+        let checked = Checked {
+            rank,
+            slot,
+            index,
+            op: &op,
+        };
+        let found = pattern.check(checked, data);
+        assert_eq!(found.elements, op.bytes / pattern.dtype.bytes());
+        (found.wrong, found.first_wrong)
+    }
 
     fn summed(pattern: &Pattern, dtype: DataType, ranks: u32, slot: u64, bytes: usize) -> Vec<u8> {
         let size = dtype.bytes() as usize;
@@ -177,7 +222,7 @@ mod tests {
                 for slot in [0, 1, 121, 5000] {
                     let data = summed(&pattern, dtype, ranks, slot, 1400 * dtype.bytes() as usize);
                     assert_eq!(
-                        pattern.check(0, slot, 0, &data),
+                        check(&pattern, 0, slot, 0, &data),
                         (0, None),
                         "{dtype} × {ranks}"
                     );
@@ -191,12 +236,12 @@ mod tests {
         let dtype = DataType::Bf16;
         let pattern = Pattern::new(dtype, 8).unwrap();
         let good = summed(&pattern, dtype, 8, 3, 14_336);
-        let count = |data: &[u8]| pattern.check(0, 3, 0, data).0;
+        let count = |data: &[u8]| check(&pattern, 0, 3, 0, data).0;
         assert_eq!(count(&good), 0);
 
         let mut one_bit = good.clone();
         one_bit[9_001] ^= 1;
-        let (wrong, first) = pattern.check(5, 3, 17, &one_bit);
+        let (wrong, first) = check(&pattern, 5, 3, 17, &one_bit);
         let first = first.unwrap();
         assert_eq!(
             (wrong, first.rank, first.op, first.element),
@@ -219,6 +264,74 @@ mod tests {
         let mut input_only = vec![0u8; 14_336];
         pattern.fill(0, 3, &mut input_only);
         assert!(count(&input_only) > 5000);
+    }
+
+    /// What every rank should hold after `op`, computed from the inputs' bytes alone.
+    fn delivered(pattern: &Pattern, op: &Op, rank: u32, slot: u64) -> Vec<u8> {
+        let ranks = pattern.ranks;
+        let input = |of: u32| {
+            let mut bytes = vec![0; op.input_bytes(of) as usize];
+            pattern.fill(of, slot, &mut bytes);
+            bytes
+        };
+        let share = |of: u32| input(of).len() / ranks as usize;
+        match (&op.traffic, op.kind) {
+            (Some(traffic), _) => (0..ranks)
+                .flat_map(|from| {
+                    let start = traffic.input_offset(from, rank) as usize;
+                    input(from)[start..start + traffic.bytes(from, rank) as usize].to_vec()
+                })
+                .collect(),
+            (None, OpKind::AllGather) => (0..ranks).flat_map(input).collect(),
+            (None, OpKind::AllToAll) => (0..ranks)
+                .flat_map(|from| input(from)[rank as usize * share(from)..][..share(from)].to_vec())
+                .collect(),
+            (None, OpKind::ReduceScatter) => {
+                let sum = summed(pattern, pattern.dtype, ranks, slot, op.bytes as usize);
+                sum[rank as usize * share(0)..][..share(0)].to_vec()
+            }
+            (None, OpKind::AllReduce) => {
+                summed(pattern, pattern.dtype, ranks, slot, op.bytes as usize)
+            }
+        }
+    }
+
+    #[test]
+    fn what_each_kind_delivers_is_accepted_and_a_mix_up_is_not() {
+        let items = vec![vec![9, 301, 2], vec![0, 9, 77], vec![150, 1, 9]];
+        let traffic = std::sync::Arc::new(crate::plan::Traffic::of_items(&items, 10).unwrap());
+        let mut ops: Vec<Op> = OpKind::ALL
+            .map(|kind| Op::even(kind, 3 * 1400, DataType::Bf16))
+            .to_vec();
+        ops.push(Op::uneven(traffic, DataType::Bf16));
+        for op in &ops {
+            let pattern = Pattern::new(DataType::Bf16, 3).unwrap();
+            for rank in 0..3 {
+                let wrong = |data: &[u8]| {
+                    let checked = Checked {
+                        rank,
+                        slot: 5,
+                        index: 0,
+                        op,
+                    };
+                    pattern.check(checked, data).wrong
+                };
+                let good = delivered(&pattern, op, rank, 5);
+                assert_eq!(wrong(&good), 0, "{op:?} on rank {rank}");
+                let others = delivered(&pattern, op, (rank + 1) % 3, 5);
+                if others.len() == good.len()
+                    && !matches!(op.kind, OpKind::AllReduce | OpKind::AllGather)
+                {
+                    assert!(wrong(&others) > 100, "{op:?}: another rank's output");
+                }
+                let mut swapped = good.clone();
+                swapped.rotate_left(good.len() / 3);
+                assert!(wrong(&swapped) > 10, "{op:?}: blocks in another order");
+                let mut last = good.clone();
+                *last.last_mut().unwrap() ^= 1;
+                assert_eq!(wrong(&last), 1, "{op:?}: the last byte");
+            }
+        }
     }
 
     #[test]

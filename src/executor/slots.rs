@@ -15,15 +15,21 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// The layout for `plan`.
+    /// The layout for `plan` over `ranks` ranks.
     ///
     /// Warm: as many buffers as stay within half of `cache_bytes`, at least one, at most one an
     /// op. Cold: one an op. A plan that runs in place always has one an op, since a buffer that
     /// is summed twice in a replay holds nothing that could be checked.
-    pub fn for_plan(plan: &Plan, buffers: Buffers, in_place: bool, cache_bytes: u64) -> Slots {
+    pub fn for_plan(
+        plan: &Plan,
+        ranks: u32,
+        buffers: Buffers,
+        in_place: bool,
+        cache_bytes: u64,
+    ) -> Slots {
         // Sizes without room for the padding are refused with the slab, by `slab_bytes`.
         let stride = plan
-            .largest_op_bytes()
+            .largest_buffer_bytes(ranks)
             .max(1)
             .checked_next_multiple_of(ALIGNMENT)
             .unwrap_or(u64::MAX);
@@ -71,39 +77,39 @@ mod tests {
 
     #[test]
     fn the_main_job_is_warm_in_an_l2_with_a_buffer_an_op() {
-        let slots = Slots::for_plan(&plan(122, 14_336), Buffers::Warm, false, 50 << 20);
+        let slots = Slots::for_plan(&plan(122, 14_336), 8, Buffers::Warm, false, 50 << 20);
         assert_eq!((slots.count, slots.stride), (122, 14_336));
     }
 
     #[test]
     fn warm_buffers_stay_within_half_the_cache() {
-        let slots = Slots::for_plan(&plan(122, 1 << 20), Buffers::Warm, false, 32 << 20);
+        let slots = Slots::for_plan(&plan(122, 1 << 20), 8, Buffers::Warm, false, 32 << 20);
         assert_eq!(slots.count, 8);
-        let huge = Slots::for_plan(&plan(122, 1 << 30), Buffers::Warm, false, 32 << 20);
+        let huge = Slots::for_plan(&plan(122, 1 << 30), 8, Buffers::Warm, false, 32 << 20);
         assert_eq!(huge.count, 1);
     }
 
     #[test]
     fn cold_and_in_place_have_one_buffer_an_op() {
         for (buffers, in_place) in [(Buffers::Cold, false), (Buffers::Warm, true)] {
-            let slots = Slots::for_plan(&plan(122, 1 << 20), buffers, in_place, 1 << 20);
+            let slots = Slots::for_plan(&plan(122, 1 << 20), 8, buffers, in_place, 1 << 20);
             assert_eq!(slots.count, 122);
         }
     }
 
     #[test]
     fn odd_sizes_are_aligned() {
-        let slots = Slots::for_plan(&plan(3, 2), Buffers::Cold, false, 0);
+        let slots = Slots::for_plan(&plan(3, 2), 8, Buffers::Cold, false, 0);
         assert_eq!((slots.count, slots.stride), (3, 512));
     }
 
     proptest::proptest! {
         #[test]
         fn no_plan_wraps(bytes in proptest::num::u64::ANY, ops in 0usize..5, cache in proptest::num::u64::ANY) {
-            let op = crate::plan::Op { kind: crate::plan::OpKind::AllReduce, bytes, dtype: crate::plan::DataType::Int8 };
-            let plan = Plan { label: String::new(), origin: String::new(), ops: vec![op; ops] };
+            let op = crate::plan::Op::even(crate::plan::OpKind::AllGather, bytes, crate::plan::DataType::Int8);
+            let plan = Plan::alone(String::new(), String::new(), vec![op; ops]);
             for (buffers, in_place) in [(Buffers::Cold, false), (Buffers::Warm, true), (Buffers::Warm, false)] {
-                let slots = Slots::for_plan(&plan, buffers, in_place, cache);
+                let slots = Slots::for_plan(&plan, 8, buffers, in_place, cache);
                 proptest::prop_assert!(slots.count >= 1);
                 proptest::prop_assert!(ops == 0 || slots.stride >= bytes);
                 if let Some(slab) = slots.slab_bytes() {

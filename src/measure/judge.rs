@@ -7,6 +7,15 @@ use crate::flight::{End, Phase, Position};
 use crate::process::ProcessState;
 use crate::result::Failure;
 
+/// What the watchdog says of a series.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SeriesWords {
+    /// Its name.
+    pub label: String,
+    /// Number of ops in its plan.
+    pub ops: u64,
+}
+
 /// What is seen of one rank of this host.
 #[derive(Debug, Clone)]
 pub(super) struct Seen {

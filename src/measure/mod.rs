@@ -10,10 +10,10 @@ mod stopping;
 mod verify;
 mod watchdog;
 
+pub use judge::SeriesWords;
 pub use progress::{Progress, Silent, TerminalProgress};
-
 pub use sampling::sample_all;
 pub use session::Session;
 pub use state::{Keeper, RunState, SeriesState, SharedState};
-pub use stopping::Settings;
+pub use stopping::{FEWEST_SAMPLES, Settings};
 pub use watchdog::{Peer, Rescue, Watchdog, deaths};

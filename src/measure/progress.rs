@@ -61,7 +61,7 @@ impl Progress for TerminalProgress {
         };
         self.say(&format!(
             "sampling {}: n = {}, median {} ± {:.1} % (asked {} %), {:.1} of {:.1} s",
-            series.variant.label(),
+            series.label(),
             summary.n,
             format_us(summary.median),
             summary.relative_half_width() * 100.0,

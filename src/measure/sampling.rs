@@ -37,9 +37,13 @@ pub fn sample_all(
     progress: &mut dyn Progress,
 ) -> Result<()> {
     let rank = Rank { world, recorder };
-    let variants: Vec<Variant> = state.lock().series.iter().map(|one| one.variant).collect();
+    let (variants, labels): (Vec<Variant>, Vec<String>) = {
+        let state = state.lock();
+        let named = state.series.iter().map(|one| (one.variant, one.label()));
+        named.unzip()
+    };
     for (index, variant) in variants.iter().enumerate() {
-        progress.say(&format!("warming up {}", variant.label()));
+        progress.say(&format!("warming up {}", labels[index]));
         recorder.enter(Phase::Preparing, index);
         rank.guard(executor.prepare(*variant))?;
         recorder.enter(Phase::WarmingUp, index);
@@ -95,7 +99,7 @@ pub fn sample_all(
     }
 
     for (index, variant) in variants.iter().enumerate() {
-        progress.say(&format!("verifying {}", variant.label()));
+        progress.say(&format!("verifying {}", labels[index]));
         let mut verification = state.lock().series[index].verification.clone();
         verify(&rank, executor, *variant, index, &mut verification)?;
         state.lock().series[index].verification = verification;
@@ -136,6 +140,7 @@ mod tests {
     use super::*;
     use crate::error::Error;
     use crate::executor::{DataCheck, ExecutorConditions, Lifeline};
+    use crate::plan::Plan;
     use crate::result::{Mode, Placement, RankSample, WrongElement};
 
     /// Plays times back, and can deliver wrong data or fail.
@@ -163,7 +168,7 @@ mod tests {
 
     impl Executor for Mock {
         fn prepare(&mut self, variant: Variant) -> Result<()> {
-            self.log.push(format!("prepare {}", variant.label()));
+            self.log.push(format!("prepare {}", variant.mode.name()));
             Ok(())
         }
         fn stage(&mut self, _: Variant) -> Result<()> {
@@ -208,6 +213,7 @@ mod tests {
                 buffer_slots: 1,
                 gate: None,
                 nccl_choice: None,
+                calls: "mock".into(),
                 issue_is_separate: false,
             }
         }
@@ -226,10 +232,12 @@ mod tests {
     }
 
     const EAGER: Variant = Variant {
+        plan: 0,
         mode: Mode::Eager,
         placement: Placement::OutOfPlace,
     };
     const GRAPH: Variant = Variant {
+        plan: 0,
         mode: Mode::Graph,
         placement: Placement::OutOfPlace,
     };
@@ -239,9 +247,14 @@ mod tests {
             precision: 0.02,
             budget: Duration::from_millis(200),
             warmup: 3,
+            min_samples: 6,
             max_samples,
         };
-        let state = SharedState::new(variants, settings.warmup);
+        let state = SharedState::new(
+            variants,
+            &[Plan::alone(String::new(), String::new(), Vec::new())],
+            settings.warmup,
+        );
         let recorder = FlightRecorder::create()?;
         let world = World::solo();
         sample_all(&world, &recorder, mock, &settings, &state, &mut Silent)?;

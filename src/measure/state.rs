@@ -5,12 +5,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use crate::executor::{ExecutorConditions, Variant};
-use crate::result::{RankSample, Series, StoppedBy, Verification};
+use crate::plan::Plan;
+use crate::result::{RankSample, Series, StoppedBy, Verification, series_label};
 
 /// One series in the making.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SeriesState {
     pub variant: Variant,
+    /// Name of the variant's plan; empty where it is alone.
+    pub plan: String,
     /// `samples[i][rank]`; filled at rank 0. The flight recorders hold them too.
     #[serde(skip)]
     pub samples: Vec<Vec<RankSample>>,
@@ -47,12 +50,13 @@ impl std::fmt::Debug for SharedState {
 }
 
 impl SharedState {
-    /// A state with one empty series a variant.
-    pub fn new(variants: &[Variant], warmup: u64) -> SharedState {
+    /// A state with one empty series a variant of `plans`.
+    pub fn new(variants: &[Variant], plans: &[Plan], warmup: u64) -> SharedState {
         let series = variants
             .iter()
             .map(|variant| SeriesState {
                 variant: *variant,
+                plan: plans[variant.plan].name.clone(),
                 samples: Vec::new(),
                 verification: Verification {
                     elements: 0,
@@ -101,6 +105,7 @@ impl SeriesState {
     pub fn bare(&self) -> SeriesState {
         SeriesState {
             variant: self.variant,
+            plan: self.plan.clone(),
             samples: Vec::new(),
             verification: self.verification.clone(),
             warmup: self.warmup,
@@ -109,9 +114,15 @@ impl SeriesState {
         }
     }
 
+    /// Name of the series, unique within a run.
+    pub fn label(&self) -> String {
+        series_label(&self.plan, self.variant.mode, self.variant.placement)
+    }
+
     /// The samples as results have them.
     pub fn to_series(&self) -> Series {
         Series {
+            plan: self.plan.clone(),
             mode: self.variant.mode,
             placement: self.variant.placement,
             samples: self.samples.clone(),

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::result::StoppedBy;
 use crate::stats::Summary;
 
-/// Never fewer: below 6 samples there is no 95 % interval of the median.
-const FEWEST: usize = 6;
+/// Below 6 samples there is no 95 % interval of the median.
+pub const FEWEST_SAMPLES: usize = 6;
 
 /// Precision is not believed before this many: an interval that rests on the extremes of a few
 /// samples is narrow by luck too often.
@@ -33,6 +33,8 @@ pub struct Settings {
     pub budget: Duration,
     /// Replays before the first sample of a series.
     pub warmup: u64,
+    /// Samples that are taken whatever the budget says; [`FEWEST_SAMPLES`] or more.
+    pub min_samples: usize,
     /// Most samples of one series.
     pub max_samples: usize,
 }
@@ -54,8 +56,8 @@ pub fn decide(burst_us: &[f64], spent: Duration, settings: &Settings) -> Decisio
     if n >= settings.max_samples {
         return Decision::Stop(StoppedBy::Samples);
     }
-    if n < FEWEST {
-        return Decision::Take((FEWEST - n).min(settings.max_samples - n));
+    if n < settings.min_samples {
+        return Decision::Take((settings.min_samples - n).min(settings.max_samples - n));
     }
     let narrow = || {
         Summary::of(burst_us)
@@ -94,6 +96,7 @@ mod tests {
             precision: 0.02,
             budget: Duration::from_secs(2),
             warmup: 5,
+            min_samples: FEWEST_SAMPLES,
             max_samples: 10_000,
         }
     }
@@ -158,7 +161,7 @@ mod tests {
                 Decision::Take(more) => {
                     proptest::prop_assert!(more >= 1 && times.len() + more <= max);
                 }
-                Decision::Stop(_) => proptest::prop_assert!(times.len() >= FEWEST.min(max)),
+                Decision::Stop(_) => proptest::prop_assert!(times.len() >= FEWEST_SAMPLES.min(max)),
             }
         }
     }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::exit;
 
-use super::judge::{Seen, deaths_of_all, judge};
+use super::judge::{Seen, SeriesWords, deaths_of_all, judge};
 use crate::error::{Error, Exit, Result, tell};
 use crate::executor::Lifeline;
 use crate::flight::{End, FlightRecorder, Phase, Position};
@@ -51,10 +51,7 @@ pub type Rescue = Box<dyn Fn(&Failure, &[Peer]) -> Result<PathBuf> + Send>;
 /// What the watchdog knows beside the recorders. Grows as the run sets itself up.
 #[derive(Default)]
 struct Contents {
-    /// Names of the series, for words.
-    series: Vec<String>,
-    /// Number of ops in the plan.
-    ops: u64,
+    series: Vec<SeriesWords>,
     peers: Vec<Peer>,
     rescue: Option<Rescue>,
     lifeline: Option<Arc<dyn Lifeline>>,
@@ -135,11 +132,9 @@ impl Watchdog {
         self.shared.contents().peers = peers;
     }
 
-    /// Gives it words for what is replayed: the names of the series and the plan's length.
-    pub fn describe(&self, series: Vec<String>, ops: u64) {
-        let mut contents = self.shared.contents();
-        contents.series = series;
-        contents.ops = ops;
+    /// Gives it words for what is replayed.
+    pub fn describe(&self, series: Vec<SeriesWords>) {
+        self.shared.contents().series = series;
     }
 
     /// Gives it the library's health and its abort, where the library has them.
@@ -289,32 +284,32 @@ fn follow(track: &mut Track, position: Position) {
 }
 
 fn look_closely(contents: &Contents, tracks: &[Track]) -> Vec<Seen> {
-    let look = |(peer, track): (&Peer, &Track)| {
-        look_at(peer, &contents.series, contents.ops, track.since.elapsed())
-    };
+    let look =
+        |(peer, track): (&Peer, &Track)| look_at(peer, &contents.series, track.since.elapsed());
     contents.peers.iter().zip(tracks).map(look).collect()
 }
 
-fn look_at(peer: &Peer, series: &[String], ops: u64, still_for: Duration) -> Seen {
+fn look_at(peer: &Peer, series: &[SeriesWords], still_for: Duration) -> Seen {
+    let series = series.get(peer.recorder.series());
     Seen {
         rank: peer.rank,
         end: peer.recorder.end_state(),
         process: process_state(peer.recorder.pid()),
         asked_to_end: peer.recorder.asked_to_end().is_some(),
         phase: peer.recorder.phase(),
-        series: series.get(peer.recorder.series()).cloned(),
-        ops,
+        series: series.map(|series| series.label.clone()),
+        ops: series.map_or(0, |series| series.ops),
         position: peer.recorder.position(),
         still_for,
     }
 }
 
 /// What to say of a job whose workers are gone: the failure, and the error to show for it. `None`
-/// when none of them has died. `series` has the names of the series, `ops` the plan's length.
-pub fn deaths(peers: &[Peer], series: &[String], ops: u64) -> Option<(Failure, Error)> {
+/// when none of them has died.
+pub fn deaths(peers: &[Peer], series: &[SeriesWords]) -> Option<(Failure, Error)> {
     let seen: Vec<Seen> = peers
         .iter()
-        .map(|peer| look_at(peer, series, ops, Duration::ZERO))
+        .map(|peer| look_at(peer, series, Duration::ZERO))
         .collect();
     deaths_of_all(&seen)
 }

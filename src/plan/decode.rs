@@ -8,7 +8,7 @@ use crate::units::format_bytes;
 pub(super) const ALLREDUCES_PER_LAYER: u64 = 2;
 
 /// More ops than any step has; keeps issue loops and sample files sane.
-const MAX_OPS: u64 = 100_000;
+pub(super) const MAX_OPS: u64 = 100_000;
 
 /// Payloads beyond this are refused before anything is allocated.
 pub(super) const MAX_OP_BYTES: u64 = 1 << 40;
@@ -83,12 +83,12 @@ pub fn allreduce_burst(model: &ModelFacts, request: &BurstRequest) -> Result<Pla
             model.hidden_size, request.batch
         ),
     };
-    let kind = OpKind::AllReduce;
-    Ok(Plan {
-        label: format!("{} of {} {dtype}", kind.counted(ops), format_bytes(bytes)),
-        origin: format!("{}: {count_from}; {bytes_from}", model.name),
-        ops: vec![Op { kind, bytes, dtype }; ops as usize],
-    })
+    let ops = vec![Op::even(OpKind::AllReduce, bytes, dtype); ops as usize];
+    Ok(Plan::alone(
+        Plan::describe(&ops),
+        format!("{}: {count_from}; {bytes_from}", model.name),
+        ops,
+    ))
 }
 
 #[cfg(test)]
@@ -109,11 +109,7 @@ mod tests {
         let plan = allreduce_burst(&load_model("kimi-k2.5").unwrap(), &request()).unwrap();
         assert_eq!(plan.ops.len(), 122);
         assert!(plan.ops.iter().all(|op| op.bytes == 14_336));
-        assert!(
-            plan.ops
-                .iter()
-                .all(|op| op.dtype == DataType::Bf16 && op.count() == 7168)
-        );
+        assert!(plan.ops.iter().all(|op| op.dtype == DataType::Bf16));
         assert_eq!(plan.total_bytes(), 122 * 14_336);
         assert_eq!(plan.label, "122 all-reduces of 14,336 B bf16");
     }

@@ -265,23 +265,30 @@ fn name_from_path(path: &Path) -> String {
         .unwrap_or_else(|| "model".to_string())
 }
 
-pub(crate) fn parse_toml(text: &str, origin: &str) -> Result<ModelFacts> {
-    let refuse = |why: String| {
-        Error::usage(format!("the model file '{origin}' is not usable: {why}"))
-            .try_this("fill it in like configs/models/kimi-k2.5.toml")
-    };
-    let facts: ModelFacts = toml::from_str(text).map_err(|error| {
+/// Reads TOML; the error is one line, with the line of the text where one is to blame.
+pub(super) fn from_toml<T: serde::de::DeserializeOwned>(
+    text: &str,
+) -> std::result::Result<T, String> {
+    toml::from_str(text).map_err(|error| {
         let line = error
             .span()
             .map(|span| text[..span.start.min(text.len())].lines().count().max(1));
         let message = error.message().replace('\n', " ");
         match line {
             Some(line) if !message.starts_with("missing field") => {
-                refuse(format!("line {line}: {message}"))
+                format!("line {line}: {message}")
             }
-            _ => refuse(message),
+            _ => message,
         }
-    })?;
+    })
+}
+
+pub(crate) fn parse_toml(text: &str, origin: &str) -> Result<ModelFacts> {
+    let refuse = |why: String| {
+        Error::usage(format!("the model file '{origin}' is not usable: {why}"))
+            .try_this("fill it in like configs/models/kimi-k2.5.toml")
+    };
+    let facts: ModelFacts = from_toml(text).map_err(refuse)?;
     facts.check().map_err(refuse)?;
     Ok(facts)
 }

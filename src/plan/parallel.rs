@@ -31,6 +31,16 @@ impl ParallelKind {
         ParallelKind::DpAttentionEpAllGather,
     ];
 
+    /// The name of its series, in tables and files: without commas.
+    pub fn short(self) -> &'static str {
+        match self {
+            ParallelKind::Tp => "TP",
+            ParallelKind::TpAttentionEp => "TP+EP",
+            ParallelKind::DpAttentionEpAllToAll => "EP all-to-all",
+            ParallelKind::DpAttentionEpAllGather => "EP all-gather",
+        }
+    }
+
     /// The name in tables and sentences.
     pub fn name(self) -> &'static str {
         match self {
@@ -214,27 +224,10 @@ impl<'a> Step<'a> {
         if kind == ParallelKind::Tp {
             return None;
         }
-        let (experts, ranks, batch) = (self.model.routed_experts, self.ranks, self.batch);
-        if self.model.moe_layers == 0 || experts == 0 {
-            return Some(format!(
-                "{} is dense: it has no experts to spread",
-                self.model.name
-            ));
+        if let Some(why) = why_no_expert_parallelism(self.model, self.ranks) {
+            return Some(why);
         }
-        if !experts.is_multiple_of(ranks) {
-            return Some(format!(
-                "{experts} experts do not spread evenly over {ranks} ranks (try --ranks {})",
-                nearest_divisor(experts, ranks)
-            ));
-        }
-        if let Some(groups) = self.model.expert_groups
-            && !groups.is_multiple_of(ranks)
-            && !ranks.is_multiple_of(groups)
-        {
-            return Some(format!(
-                "{groups} groups of experts and {ranks} ranks do not fit into each other (try --ranks {groups})"
-            ));
-        }
+        let (ranks, batch) = (self.ranks, self.batch);
         if kind != ParallelKind::TpAttentionEp && self.tokens_per_rank.is_none() {
             return Some(format!(
                 "{batch} {} cannot be shared evenly by {ranks} ranks that each attend to their own (try --batch {})",
@@ -360,6 +353,32 @@ impl<'a> Step<'a> {
         let share = (u128::from(bytes) * (ranks - 1)).div_ceil(ranks);
         // Less than `bytes`, so it fits.
         share as u64
+    }
+}
+
+/// Why `model`'s experts cannot be spread over `ranks` ranks, as a clause with the value at fault
+/// and what would do; `None` when they can.
+pub(super) fn why_no_expert_parallelism(model: &ModelFacts, ranks: u64) -> Option<String> {
+    let experts = model.routed_experts;
+    if model.moe_layers == 0 || experts == 0 {
+        return Some(format!(
+            "{} is dense: it has no experts to spread",
+            model.name
+        ));
+    }
+    if !experts.is_multiple_of(ranks) {
+        return Some(format!(
+            "{experts} experts do not spread evenly over {ranks} ranks (try --ranks {})",
+            nearest_divisor(experts, ranks)
+        ));
+    }
+    match model.expert_groups {
+        Some(groups) if !groups.is_multiple_of(ranks) && !ranks.is_multiple_of(groups) => {
+            Some(format!(
+                "{groups} groups of experts and {ranks} ranks do not fit into each other (try --ranks {groups})"
+            ))
+        }
+        _ => None,
     }
 }
 

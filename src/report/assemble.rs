@@ -1,17 +1,52 @@
 //! From samples to the figures of one measurement.
 
+use serde::{Deserialize, Serialize};
+
 use crate::executor::ExecutorConditions;
-use crate::plan::Plan;
+use crate::plan::{CurvePlace, DataType, Op, Plan};
 use crate::result::{
-    Buffers, Conditions, Measurement, PlanSummary, RankSample, RankShare, Series, StoppedBy,
-    Verification,
+    Buffers, Conditions, Measurement, PlanSummary, RankSample, RankShare, Series, StepFigures,
+    StoppedBy, Verification,
 };
 use crate::stats::{Summary, percentile_sorted};
+
+/// What figures need of a plan: its ops, which may be many, are left out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlanOutline {
+    pub summary: PlanSummary,
+    pub place: Option<CurvePlace>,
+    /// Bytes of the whole plan as algorithm and bus bandwidth count them.
+    pub algorithm_bytes: f64,
+    pub bus_bytes: f64,
+}
+
+impl PlanOutline {
+    /// The outline of `plan` over `ranks` ranks.
+    pub fn of(plan: &Plan, ranks: u32) -> PlanOutline {
+        let ops = plan.ops.len() as u64;
+        let total = |of: fn(&Op, u32) -> f64| plan.ops.iter().map(|op| of(op, ranks)).sum();
+        PlanOutline {
+            summary: PlanSummary {
+                name: plan.name.clone(),
+                title: plan.label.clone(),
+                kind: plan.kind(),
+                ops,
+                bytes: plan.total_bytes() / ops.max(1),
+                dtype: plan.ops.first().map_or(DataType::Int8, |op| op.dtype),
+                gap_us: plan.ops.iter().map(|op| op.gap_us).sum::<f64>() / ops.max(1) as f64,
+                origin: plan.origin.clone(),
+            },
+            place: plan.place.clone(),
+            algorithm_bytes: total(Op::algorithm_bytes),
+            bus_bytes: total(Op::bus_bytes),
+        }
+    }
+}
 
 /// What goes into a measurement beside its samples.
 #[derive(Debug, Clone)]
 pub struct Figures<'a> {
-    pub plan: &'a Plan,
+    pub plan: &'a PlanOutline,
     pub buffers: Buffers,
     pub precision_asked: f64,
     pub shared_gpu: bool,
@@ -27,11 +62,18 @@ pub struct Figures<'a> {
 pub fn measurement(series: &Series, figures: &Figures<'_>) -> Option<Measurement> {
     let burst_us = Summary::of(&series.burst_us())?;
     let ranks = series.samples.first()?.len();
-    let ops = figures.plan.ops.len() as f64;
-    let first_op = figures.plan.ops.first()?;
+    let ops = figures.plan.summary.ops.max(1) as f64;
     let per_op_us = burst_us.scaled(1.0 / ops);
     // Bytes over µs are MB/s.
-    let algbw = figures.plan.total_bytes() as f64 / burst_us.median / 1e3;
+    let gb_per_s = |bytes: f64| bytes / burst_us.median / 1e3;
+    let step = figures.plan.place.as_ref().map(|place| {
+        let scale = place.ops_per_step as f64 / ops;
+        StepFigures {
+            place: place.clone(),
+            scale,
+            step_us: burst_us.scaled(scale),
+        }
+    });
     let column = |of: fn(&RankSample) -> f64, rank: usize| -> Vec<f64> {
         series
             .samples
@@ -56,20 +98,14 @@ pub fn measurement(series: &Series, figures: &Figures<'_>) -> Option<Measurement
         .collect();
     Some(Measurement {
         label: series.label(),
-        plan: PlanSummary {
-            kind: first_op.kind,
-            ops: figures.plan.ops.len() as u64,
-            bytes: first_op.bytes,
-            dtype: first_op.dtype,
-            gap_us: 0.0,
-            origin: figures.plan.origin.clone(),
-        },
-        tokens_per_gpu: None,
+        plan: figures.plan.summary.clone(),
+        tokens_per_gpu: step.as_ref().map(|step| step.place.tokens_per_gpu),
+        step,
         mode: series.mode,
         placement: series.placement,
         per_op_us,
-        algbw_gb_per_s: algbw,
-        busbw_gb_per_s: algbw * first_op.kind.bus_factor(ranks as u32),
+        algbw_gb_per_s: gb_per_s(figures.plan.algorithm_bytes),
+        busbw_gb_per_s: gb_per_s(figures.plan.bus_bytes),
         per_rank_us,
         slowest_rank: most_often(series, ranks, |rank| rank.device_us),
         last_to_arrive: figures
@@ -99,6 +135,7 @@ pub fn measurement(series: &Series, figures: &Figures<'_>) -> Option<Measurement
                 .is_some()
                 .then(|| burst_us.relative_half_width()),
             shared_gpu: figures.shared_gpu,
+            calls: figures.conditions.calls.to_string(),
             nccl_choice: figures.conditions.nccl_choice.clone(),
         },
         burst_us,
@@ -159,6 +196,7 @@ pub(crate) mod tests {
                 .collect()
         };
         Series {
+            plan: String::new(),
             mode: Mode::Eager,
             placement: Placement::OutOfPlace,
             samples: times.iter().map(sample).collect(),
@@ -172,7 +210,7 @@ pub(crate) mod tests {
         };
         let plan = allreduce_burst(&load_model("kimi-k2.5").unwrap(), &request).unwrap();
         let figures = Figures {
-            plan: &plan,
+            plan: &PlanOutline::of(&plan, 8),
             buffers: Buffers::Warm,
             precision_asked: 0.02,
             shared_gpu: false,
@@ -184,6 +222,7 @@ pub(crate) mod tests {
                 buffer_slots: 122,
                 gate: None,
                 nccl_choice: Some("Ring/LL, 1 channel".to_string()),
+                calls: "ncclAllReduce".into(),
                 issue_is_separate: true,
             },
             verification: &Verification {

@@ -1,5 +1,6 @@
 //! The files of a run.
 
+use super::curves::curves;
 use super::markdown::markdown;
 use super::plot::BurstPlot;
 use super::samples::write_samples;
@@ -10,6 +11,10 @@ use crate::result::{RunResult, Series};
 pub trait Exporter {
     /// Name of the file.
     fn file_name(&self) -> &'static str;
+    /// Whether a run has such a file.
+    fn applies(&self, _run: &RunResult) -> bool {
+        true
+    }
     /// Its contents.
     ///
     /// # Errors
@@ -70,6 +75,9 @@ impl Exporter for Svg {
     fn file_name(&self) -> &'static str {
         "burst.svg"
     }
+    fn applies(&self, run: &RunResult) -> bool {
+        curves(run).is_empty()
+    }
     fn export(&self, run: &RunResult, series: &[Series]) -> Result<Vec<u8>> {
         BurstPlot { run, series }
             .svg()
@@ -83,6 +91,9 @@ struct Png;
 impl Exporter for Png {
     fn file_name(&self) -> &'static str {
         "burst.png"
+    }
+    fn applies(&self, run: &RunResult) -> bool {
+        curves(run).is_empty()
     }
     fn export(&self, run: &RunResult, series: &[Series]) -> Result<Vec<u8>> {
         BurstPlot { run, series }

@@ -1,6 +1,7 @@
 //! report.md: the run as a page that can be pasted into an issue.
 
-use super::table::{COLUMNS, conditions, footnotes, notices, rows};
+use super::curves::{curve_columns, curve_notes, curve_rows, curves, times_of};
+use super::table::{COLUMNS, conditions, footnotes, notices, origin, rows, title, verdict_words};
 use crate::result::RunResult;
 use crate::units::{format_bytes, printable, significant};
 
@@ -10,21 +11,37 @@ pub(crate) fn markdown(run: &RunResult) -> String {
     for notice in notices(run) {
         out.push_str(&format!("> **{}**\n\n", plain(&notice)));
     }
-    if let Some(first) = run.results.first() {
-        out.push_str(&format!(
-            "{} of {} {} over {} ranks ({}).\n\n",
-            first.plan.kind.counted(first.plan.ops),
-            format_bytes(first.plan.bytes),
-            first.plan.dtype,
-            run.ranks,
-            plain(&first.plan.origin)
-        ));
+    if let Some(title) = title(run) {
+        match origin(run) {
+            Some(origin) => out.push_str(&format!("{} ({}).\n\n", plain(&title), plain(origin))),
+            None => out.push_str(&format!("{}.\n\n", plain(&title))),
+        }
+        for line in verdict_words(run) {
+            out.push_str(&format!("- {}\n", plain(&line)));
+        }
+        let is_curves = !curves(run).is_empty();
+        if is_curves {
+            out.push_str(&format!("\n## Curves\n\n{}\n\n", times_of(run).title()));
+            let header: Vec<String> = curve_columns(run);
+            out.push_str(&table(&header, &curve_rows(run)));
+            out.push('\n');
+            for note in curve_notes(run) {
+                out.push_str(&format!("- {}\n", plain(&note)));
+            }
+            out.push_str("\n![Time over tokens per GPU](curve.svg)\n\n## Replays\n\n");
+        }
         out.push_str(&table(&COLUMNS.map(str::to_string), &rows(run)));
         out.push('\n');
         for note in footnotes(run) {
             out.push_str(&format!("- {}\n", plain(&note)));
         }
-        out.push_str("\n![Burst times](burst.svg)\n\n## Conditions\n\n");
+        if is_curves {
+            out.push_str("\n## Plans\n\n");
+            out.push_str(&plans_table(run));
+        } else {
+            out.push_str("\n![Burst times](burst.svg)\n");
+        }
+        out.push_str("\n## Conditions\n\n");
         for line in conditions(run) {
             out.push_str(&format!("- {}\n", plain(&line)));
         }
@@ -94,6 +111,24 @@ pub(crate) fn markdown(run: &RunResult) -> String {
         }
     }
     printable(&out)
+}
+
+/// What each plan of a run sends, and how its numbers came about.
+fn plans_table(run: &RunResult) -> String {
+    let mut seen: Vec<&str> = Vec::new();
+    let mut lines = Vec::new();
+    for one in &run.results {
+        if !seen.contains(&one.plan.name.as_str()) {
+            seen.push(&one.plan.name);
+            lines.push(vec![
+                one.plan.name.clone(),
+                one.plan.title.clone(),
+                one.plan.origin.clone(),
+            ]);
+        }
+    }
+    let header = ["plan", "ops of a replay", "origin"].map(str::to_string);
+    table(&header, &lines)
 }
 
 /// A Markdown table; cells are escaped.

@@ -2,6 +2,7 @@
 //! CUDA.
 
 mod assemble;
+mod curves;
 mod exporters;
 mod folder;
 mod markdown;
@@ -12,7 +13,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use assemble::{Figures, measurement};
+pub use assemble::{Figures, PlanOutline, measurement};
 pub use exporters::{Exporter, exporters};
 pub use folder::OutputFolder;
 pub(crate) use folder::write_error;

@@ -2,7 +2,7 @@
 
 use crate::result::{Mode, Placement, RankSample, Series};
 
-const HEADER: &str = "mode,placement,sample,rank,device_us,host_us,issue_us,arrival_us";
+const HEADER: &str = "plan,mode,placement,sample,rank,device_us,host_us,issue_us,arrival_us";
 
 const PLACEMENTS: [Placement; 2] = [Placement::OutOfPlace, Placement::InPlace];
 
@@ -14,7 +14,8 @@ pub(crate) fn write_samples(series: &[Series]) -> String {
             let first = sample.iter().map(|rank| rank.arrival_ns).min().unwrap_or(0);
             for (rank, s) in sample.iter().enumerate() {
                 text.push_str(&format!(
-                    "{},{},{index},{rank},{:.3},{:.3},{:.3},{:.3}\n",
+                    "{},{},{},{index},{rank},{:.3},{:.3},{:.3},{:.3}\n",
+                    one.plan,
                     one.mode.name(),
                     one.placement.name(),
                     s.device_us,
@@ -41,8 +42,19 @@ pub fn read_samples(text: &str, ranks: u32) -> Result<Vec<Series>, String> {
     for (number, line) in lines {
         let wrong = |what: &str| format!("samples.csv, line {}: {what}", number + 1);
         let fields: Vec<&str> = line.split(',').collect();
-        let [mode, placement, sample, rank, device, host, issue, arrival] = fields[..] else {
-            return Err(wrong("8 fields are wanted"));
+        let [
+            plan,
+            mode,
+            placement,
+            sample,
+            rank,
+            device,
+            host,
+            issue,
+            arrival,
+        ] = fields[..]
+        else {
+            return Err(wrong("9 fields are wanted"));
         };
         let mode = Mode::ALL.into_iter().find(|known| known.name() == mode);
         let placement = PLACEMENTS
@@ -61,9 +73,11 @@ pub fn read_samples(text: &str, ranks: u32) -> Result<Vec<Series>, String> {
             issue_us: time(issue)?,
             arrival_ns: (time(arrival)? * 1e3).round() as u64,
         };
-        let same = |one: &Series| one.mode == mode && one.placement == placement;
+        let same =
+            |one: &Series| one.plan == plan && one.mode == mode && one.placement == placement;
         if !all.last().is_some_and(same) {
             all.push(Series {
+                plan: plan.to_string(),
                 mode,
                 placement,
                 samples: Vec::new(),

@@ -2,9 +2,11 @@
 
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
+use super::curves::{curve_columns, curve_notes, curve_rows, curves, times_of};
 use crate::result::{Backend, Measurement, RankShare, RunResult, Status};
 use crate::stats::Summary;
 use crate::units::{format_bytes, group_thousands, median_and_interval, printable, significant};
+use crate::verdict::{answers, words};
 
 /// Below this, a 99th percentile rests on one or two samples.
 const SAMPLES_FOR_P99: u64 = 100;
@@ -84,11 +86,13 @@ pub(super) fn rows(run: &RunResult) -> Vec<Vec<String>> {
 }
 
 fn row(one: &Measurement, with_placement: bool) -> Vec<String> {
-    let name = if with_placement {
-        one.label.clone()
-    } else {
-        one.mode.name().to_string()
-    };
+    let mut name = one.mode.name().to_string();
+    if with_placement {
+        name = format!("{name} {}", one.placement.name());
+    }
+    if !one.plan.name.is_empty() {
+        name = format!("{}, {name}", one.plan.name);
+    }
     let p99 = significant(one.burst_us.p99 / 1e3);
     vec![
         name,
@@ -130,9 +134,14 @@ pub(super) fn footnotes(run: &RunResult) -> Vec<String> {
     let Some(first) = run.results.first() else {
         return notes;
     };
+    let several = run.results.iter().any(|one| one.plan.ops != first.plan.ops);
+    let ops = if several {
+        "all of a plan's ops".to_string()
+    } else {
+        format!("all {} ops", first.plan.ops)
+    };
     notes.push(format!(
-        "A sample is one replay of all {} ops; its time is the slowest rank's ({}).",
-        first.plan.ops,
+        "A sample is one replay of {ops}; its time is the slowest rank's ({}).",
         match first.conditions.clock.as_str() {
             "cuda-events" => "CUDA events around the plan",
             _ => "host clock",
@@ -160,15 +169,22 @@ pub(super) fn conditions(run: &RunResult) -> Vec<String> {
     let Some(first) = run.results.first() else {
         return lines;
     };
+    let slots = if run.results.iter().all(|one| one.plan == first.plan) {
+        format!(
+            " ({} of {})",
+            first.conditions.buffer_slots,
+            format_bytes(first.plan.bytes)
+        )
+    } else {
+        String::new()
+    };
     let mut setting = format!(
-        "{}, {} buffers ({} of {}), {} warm-up replays",
+        "{}, {} buffers{slots}, {} warm-up replays",
         first.placement.name(),
         match first.conditions.buffers {
             crate::result::Buffers::Warm => "warm",
             crate::result::Buffers::Cold => "cold",
         },
-        first.conditions.buffer_slots,
-        format_bytes(first.plan.bytes),
         first.conditions.warmup
     );
     if run
@@ -179,6 +195,13 @@ pub(super) fn conditions(run: &RunResult) -> Vec<String> {
         setting = setting.replacen(first.placement.name(), "in place and out of place", 1);
     }
     lines.push(setting);
+    let mut calls: Vec<&str> = Vec::new();
+    for one in &run.results {
+        if !calls.contains(&one.conditions.calls.as_str()) {
+            calls.push(&one.conditions.calls);
+        }
+    }
+    lines.push(format!("calls: {}", calls.join("; ")));
     if let Some(version) = &run.machine.nccl_version {
         let mut choices: Vec<(String, Vec<&str>)> = Vec::new();
         for one in &run.results {
@@ -197,7 +220,7 @@ pub(super) fn conditions(run: &RunResult) -> Vec<String> {
         } else {
             let each = choices
                 .iter()
-                .map(|(choice, labels)| format!("{choice} ({})", labels.join(", ")));
+                .map(|(choice, labels)| format!("{choice} ({})", few(labels)));
             each.collect::<Vec<_>>().join("; ")
         };
         lines.push(format!("NCCL {version} chose {said}"));
@@ -207,6 +230,61 @@ pub(super) fn conditions(run: &RunResult) -> Vec<String> {
     }
     lines.push(machine_line(run));
     lines
+}
+
+/// The labels, or the first of them and how many more there are.
+fn few(labels: &[&str]) -> String {
+    const SHOWN: usize = 2;
+    match labels.len().checked_sub(SHOWN) {
+        Some(more @ 1..) => format!("{} and {more} more", labels[..SHOWN].join(", ")),
+        _ => labels.join(", "),
+    }
+}
+
+/// What a run replayed, as a title: its plan, or its question where it had several.
+pub(super) fn title(run: &RunResult) -> Option<String> {
+    let first = run.results.first()?;
+    let what = if run.results.iter().all(|one| one.plan == first.plan) {
+        first.plan.title.clone()
+    } else {
+        let model = run.model.as_ref().map_or("", |model| &model.name);
+        match run.command.name.as_str() {
+            "feasibility" => format!("communication of a decode step of {model}"),
+            "alltoall-sweep" => format!("all-to-all of {model}'s MoE layers"),
+            name => name.to_string(),
+        }
+    };
+    Some(format!("{what}, {} ranks", run.ranks))
+}
+
+/// How the numbers of the only plan came about; `None` where there are several.
+pub(super) fn origin(run: &RunResult) -> Option<&str> {
+    let first = run.results.first()?;
+    let alone = run.results.iter().all(|one| one.plan == first.plan);
+    alone.then_some(first.plan.origin.as_str())
+}
+
+/// The verdict in sentences; none where the run asked nothing.
+pub(super) fn verdict_words(run: &RunResult) -> Vec<String> {
+    run.verdict.as_ref().map_or(Vec::new(), words)
+}
+
+/// A table for a terminal: the first column on the left, figures on the right.
+fn text_table(header: Vec<String>, rows: Vec<Vec<String>>) -> String {
+    let mut table = Table::new();
+    table
+        .load_style(STYLE)
+        .set_content_arrangement(ContentArrangement::Disabled)
+        .set_header(header);
+    for row in rows {
+        table.add_row(row);
+    }
+    for (index, column) in table.column_iter_mut().enumerate() {
+        if index > 0 {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    printable(&format!("{table}\n"))
 }
 
 fn machine_line(run: &RunResult) -> String {
@@ -246,15 +324,12 @@ pub fn terminal_report(run: &RunResult, folder: &str, files: &[&str], colour: bo
     let bold = |text: &str| paint(text, "1", colour);
     let loud = |text: &str| paint(text, "1;33", colour);
     let mut out = String::new();
-    if let Some(first) = run.results.first() {
-        out.push_str(&bold(&format!(
-            "{} of {} {}, {} ranks",
-            first.plan.kind.counted(first.plan.ops),
-            format_bytes(first.plan.bytes),
-            first.plan.dtype,
-            run.ranks
-        )));
-        out.push_str(&format!("\n  {}\n", printable(&first.plan.origin)));
+    if let Some(title) = title(run) {
+        out.push_str(&bold(&title));
+        out.push('\n');
+    }
+    if let Some(origin) = origin(run) {
+        out.push_str(&format!("  {}\n", printable(origin)));
     }
     for notice in notices(run) {
         out.push_str(&format!("  {}\n", loud(&notice)));
@@ -262,21 +337,21 @@ pub fn terminal_report(run: &RunResult, folder: &str, files: &[&str], colour: bo
     if run.results.is_empty() {
         out.push_str("  nothing was measured\n");
     } else {
-        let mut table = Table::new();
-        table
-            .load_style(STYLE)
-            .set_content_arrangement(ContentArrangement::Disabled)
-            .set_header(COLUMNS);
-        for row in rows(run) {
-            table.add_row(row);
+        // The rest of it is in the report.
+        for line in run.verdict.as_ref().map_or(Vec::new(), answers) {
+            out.push_str(&format!("  {}\n", printable(&line)));
         }
-        for (index, column) in table.column_iter_mut().enumerate() {
-            if index > 0 {
-                column.set_cell_alignment(CellAlignment::Right);
-            }
-        }
-        out.push_str(&printable(&format!("{table}\n")));
-        for line in footnotes(run) {
+        let is_curves = !curves(run).is_empty();
+        let notes = if is_curves {
+            out.push_str(&format!("{}\n", bold(times_of(run).title())));
+            out.push_str(&text_table(curve_columns(run), curve_rows(run)));
+            curve_notes(run)
+        } else {
+            let header = COLUMNS.map(str::to_string).to_vec();
+            out.push_str(&text_table(header, rows(run)));
+            footnotes(run)
+        };
+        for line in notes {
             out.push_str(&format!("  {}\n", printable(&line)));
         }
         for line in conditions(run) {

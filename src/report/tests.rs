@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::assemble::{Figures, measurement};
+use super::assemble::{Figures, PlanOutline, measurement};
 use super::{exporters, terminal_report};
 use crate::executor::ExecutorConditions;
 use crate::plan::{BurstRequest, Plan, allreduce_burst, load_model};
@@ -32,6 +32,7 @@ fn series(mode: Mode, base_us: f64, n: usize) -> Series {
         vec![rank(0.0), rank(2.0)]
     };
     Series {
+        plan: String::new(),
         mode,
         placement: Placement::OutOfPlace,
         samples: (0..n).map(sample).collect(),
@@ -39,7 +40,7 @@ fn series(mode: Mode, base_us: f64, n: usize) -> Series {
 }
 
 fn run() -> (RunResult, Vec<Series>) {
-    let plan = plan();
+    let outline = PlanOutline::of(&plan(), 2);
     let all = vec![
         series(Mode::Eager, 1640.0, 120),
         series(Mode::Graph, 1590.0, 24),
@@ -55,10 +56,11 @@ fn run() -> (RunResult, Vec<Series>) {
             buffer_slots: 122,
             gate: None,
             nccl_choice: Some("Ring/LL, 1 channel, 512 threads".to_string()),
+            calls: "ncclAllReduce".into(),
             issue_is_separate: true,
         };
         let figures = Figures {
-            plan: &plan,
+            plan: &outline,
             buffers: Buffers::Warm,
             precision_asked: 0.02,
             shared_gpu: false,

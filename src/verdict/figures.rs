@@ -17,8 +17,8 @@ pub struct Verdict {
     pub kind: FiguresKind,
     /// Ranks, N.
     pub ranks: u32,
-    /// The plan that the others are compared with.
-    pub reference: String,
+    /// The plan that the others are compared with; `null` where none are.
+    pub reference: Option<String>,
     /// The TPOT that shares refer to, in ms.
     pub tpot_ms: Option<f64>,
     /// Every other plan against the reference.
@@ -89,12 +89,14 @@ pub fn verdict(request: &Request) -> Result<Verdict> {
         .iter()
         .map(|curve| Drawn::new(curve, rules))
         .collect();
-    let reference = drawn.iter().find(|curve| curve.plan == request.reference);
-    let measured = drawn.iter().filter(|curve| curve.plan != request.reference);
-    let absent = request
-        .absent
+    let alone = request.alone.iter();
+    let alone: Vec<Drawn> = alone.map(|curve| Drawn::new(curve, rules)).collect();
+    let is_reference = |plan: &str| request.reference == Some(plan);
+    let reference = drawn.iter().find(|curve| is_reference(&curve.plan));
+    let measured = drawn
         .iter()
-        .filter(|one| one.plan != request.reference);
+        .filter(|curve| request.reference.is_some() && !is_reference(&curve.plan));
+    let absent = request.absent.iter().filter(|one| !is_reference(&one.plan));
     let pairs = measured
         .map(|other| match reference {
             Some(reference) => pair(reference, other),
@@ -105,13 +107,14 @@ pub fn verdict(request: &Request) -> Result<Verdict> {
     Ok(Verdict {
         kind: request.kind,
         ranks: request.ranks,
-        reference: request.reference.to_string(),
+        reference: request.reference.map(str::to_string),
         tpot_ms: request.tpot_ms,
         pairs,
         plans: request
             .curves
             .iter()
-            .zip(&drawn)
+            .chain(request.alone)
+            .zip(drawn.iter().chain(&alone))
             .map(|(curve, drawn)| PlanFigures {
                 plan: curve.plan().to_string(),
                 points: curve

@@ -22,6 +22,6 @@ pub use crossover::{Crossover, Enclosed, crossover};
 pub use curve::{Curve, CurvePoint};
 pub use figures::{LeftOut, Pair, PlanFigures, PointFigures, Verdict, verdict};
 pub use knee::{Knee, NoKnee, knee};
-pub use request::{Absent, FiguresKind, Request};
+pub use request::{Absent, FiguresKind, Request, check_tpot};
 pub use rules::{ERROR_RATE, MIN_RESAMPLES, MIN_SAMPLES, Rules, StatedRules};
-pub use words::words;
+pub use words::{answers, words};

@@ -50,6 +50,21 @@ pub struct Communicator {
     raw: sys::ncclComm_t,
 }
 
+/// What most calls are made of.
+///
+/// The addresses lie in device buffers that outlive the stream's work and have room for what the
+/// call moves: the executor lays them out.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Call<'a> {
+    /// Device addresses.
+    pub send: u64,
+    pub receive: u64,
+    /// Elements, as NCCL's call of that name counts them.
+    pub count: u64,
+    pub dtype: DataType,
+    pub stream: &'a Stream,
+}
+
 /// What the watchdog may do with communicators from its own thread.
 #[derive(Debug)]
 pub struct CommLifeline {
@@ -117,31 +132,146 @@ impl Communicator {
     /// # Errors
     /// Exit code 3 with NCCL's words.
     #[inline]
-    pub(super) fn all_reduce_sum(
-        &self,
-        send: u64,
-        receive: u64,
-        count: u64,
-        dtype: DataType,
-        stream: &Stream,
-    ) -> Result<()> {
-        // SAFETY: the addresses lie in device buffers that outlive the stream's work, each with
-        // room for `count` elements (the executor lays them out).
+    pub(super) fn all_reduce_sum(&self, call: Call<'_>) -> Result<()> {
+        // SAFETY: as `Call` promises, with room for `count` elements on both sides.
         let result = unsafe {
             self.library.api.ncclAllReduce(
-                send as *const c_void,
-                receive as *mut c_void,
-                count as usize,
-                nccl_type(dtype),
+                call.send as *const c_void,
+                call.receive as *mut c_void,
+                call.count as usize,
+                nccl_type(call.dtype),
                 sys::ncclSum,
                 self.raw,
-                stream.raw().cast(),
+                call.stream.raw().cast(),
             )
         };
+        self.passed("ncclAllReduce", result)
+    }
+
+    /// Enqueues the sum over all ranks, of which each rank gets its part of `count` elements.
+    ///
+    /// # Errors
+    /// Exit code 3 with NCCL's words.
+    #[inline]
+    pub(super) fn reduce_scatter_sum(&self, call: Call<'_>) -> Result<()> {
+        // SAFETY: as `Call` promises; `send` has room for `count` elements a rank.
+        let result = unsafe {
+            self.library.api.ncclReduceScatter(
+                call.send as *const c_void,
+                call.receive as *mut c_void,
+                call.count as usize,
+                nccl_type(call.dtype),
+                sys::ncclSum,
+                self.raw,
+                call.stream.raw().cast(),
+            )
+        };
+        self.passed("ncclReduceScatter", result)
+    }
+
+    /// Enqueues the gathering of `count` elements from each rank on every rank.
+    ///
+    /// # Errors
+    /// Exit code 3 with NCCL's words.
+    #[inline]
+    pub(super) fn all_gather(&self, call: Call<'_>) -> Result<()> {
+        // SAFETY: as `Call` promises; `receive` has room for `count` elements a rank.
+        let result = unsafe {
+            self.library.api.ncclAllGather(
+                call.send as *const c_void,
+                call.receive as *mut c_void,
+                call.count as usize,
+                nccl_type(call.dtype),
+                self.raw,
+                call.stream.raw().cast(),
+            )
+        };
+        self.passed("ncclAllGather", result)
+    }
+
+    /// Enqueues the exchange of `count` elements between every two ranks by NCCL's own call, which
+    /// the library must have (see [`Library::has_all_to_all`]).
+    ///
+    /// # Errors
+    /// Exit code 3 with NCCL's words.
+    #[inline]
+    pub(super) fn all_to_all(&self, call: Call<'_>) -> Result<()> {
+        // SAFETY: as `Call` promises, with room for `count` elements a rank on both sides.
+        let result = unsafe {
+            self.library.all_to_all(
+                call.send as *const c_void,
+                call.receive as *mut c_void,
+                call.count as usize,
+                nccl_type(call.dtype),
+                self.raw,
+                call.stream.raw().cast(),
+            )
+        };
+        self.passed("ncclAlltoAll", result)
+    }
+
+    /// Enqueues what `calls` issues as one group: sends and receives that need each other.
+    ///
+    /// # Errors
+    /// Exit code 3 with NCCL's words, or the error of `calls`.
+    #[inline]
+    pub(super) fn group(&self, calls: impl FnOnce() -> Result<()>) -> Result<()> {
+        // SAFETY: plain calls; every start is followed by its end.
+        let started = unsafe { self.library.api.ncclGroupStart() };
+        self.passed("ncclGroupStart", started)?;
+        let done = calls();
+        // SAFETY: as above.
+        let ended = unsafe { self.library.api.ncclGroupEnd() };
+        done?;
+        self.passed("ncclGroupEnd", ended)
+    }
+
+    /// Enqueues the sending of `count` elements at `send` to `peer`; within a group.
+    ///
+    /// # Errors
+    /// Exit code 3 with NCCL's words.
+    #[inline]
+    pub(super) fn send(&self, call: Call<'_>, peer: u32) -> Result<()> {
+        // SAFETY: as `Call` promises.
+        let result = unsafe {
+            self.library.api.ncclSend(
+                call.send as *const c_void,
+                call.count as usize,
+                nccl_type(call.dtype),
+                peer as i32,
+                self.raw,
+                call.stream.raw().cast(),
+            )
+        };
+        self.passed("ncclSend", result)
+    }
+
+    /// Enqueues the receiving of `count` elements at `receive` from `peer`; within a group.
+    ///
+    /// # Errors
+    /// Exit code 3 with NCCL's words.
+    #[inline]
+    pub(super) fn receive(&self, call: Call<'_>, peer: u32) -> Result<()> {
+        // SAFETY: as `Call` promises.
+        let result = unsafe {
+            self.library.api.ncclRecv(
+                call.receive as *mut c_void,
+                call.count as usize,
+                nccl_type(call.dtype),
+                peer as i32,
+                self.raw,
+                call.stream.raw().cast(),
+            )
+        };
+        self.passed("ncclRecv", result)
+    }
+
+    #[inline]
+    fn passed(&self, call: &str, result: sys::ncclResult_t) -> Result<()> {
         if result == sys::ncclSuccess {
             Ok(())
         } else {
-            check(&self.library, "ncclAllReduce", result)
+            check(&self.library, call, result)
         }
     }
 

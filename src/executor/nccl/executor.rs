@@ -3,29 +3,23 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::buffers::{Layout, NcclBuffers};
 use super::comm::{CommLifeline, Communicator, UniqueId};
+use super::issue::{Buffer, calls_of, issue};
 use super::library::Library;
 use super::{log, profiler};
 use crate::clock::{monotonic_ns, us_between};
 use crate::error::{Error, Result};
-use crate::executor::pattern::{POISON, Pattern};
-use crate::executor::slots::Slots;
+use crate::executor::pattern::{Checked, POISON};
 use crate::executor::{DataCheck, Executor, ExecutorConditions, Lifeline, Variant};
 use crate::flight::{FlightRecorder, Phase};
-use crate::gpu::{Context, DeviceBuffer, Event, Gate, Graph, Stream, capture};
-use crate::plan::{OpKind, Plan};
+use crate::gpu::{DeviceBuffer, Event, Gate, Graph, Stream, capture};
+use crate::plan::{Exchange, OpKind, Plan};
 use crate::result::{Buffers, Mode, Placement, RankSample};
-use crate::units::format_bytes;
 
 /// A closed gate lets work pile up: beyond about 1,024 launches the driver makes the host wait,
 /// and the gate would never open. Events and NCCL's own launches take their share of these.
 const MAX_GATED_OPS: usize = 512;
-
-/// Overwritten before each sample where cold buffers are asked for, in units of the L2's size.
-const EVICTION_L2S: u64 = 4;
-
-/// Share of the free memory that buffers may take, in percent: NCCL needs its own.
-const MEMORY_PERCENT: u64 = 80;
 
 /// What the executor is made for.
 #[derive(Debug, Clone, Copy)]
@@ -52,7 +46,7 @@ impl NcclRequest {
 /// The executor on one rank's GPU.
 // Fields drop in the order written: graphs before the communicator whose ops they captured.
 pub struct NcclExecutor<'a> {
-    graphs: BTreeMap<Placement, Graph>,
+    graphs: BTreeMap<Variant, Graph>,
     /// One for all modes, or a second for graphs: while a captured graph lives, NCCL makes every
     /// call on its communicator dearer (on sockets by a host callback, 4 of 14 µs on one box), and
     /// eager times would hold that.
@@ -65,68 +59,14 @@ pub struct NcclExecutor<'a> {
     send: DeviceBuffer,
     receive: DeviceBuffer,
     eviction: Option<DeviceBuffer>,
-    choices: BTreeMap<(Mode, Placement), Option<String>>,
+    choices: BTreeMap<Variant, Option<String>>,
     staged_issue_us: f64,
     request: NcclRequest,
-    pattern: Pattern,
-    slots: Slots,
-    plan: &'a Plan,
+    /// One a plan.
+    layouts: Vec<Layout>,
+    plans: &'a [Plan],
+    has_all_to_all: bool,
     recorder: &'a FlightRecorder,
-}
-
-/// The buffers of one rank: allocated before the communicator is made, so that a full GPU is an
-/// ordinary error on every rank and not a hang in NCCL.
-pub struct NcclBuffers {
-    send: DeviceBuffer,
-    receive: DeviceBuffer,
-    eviction: Option<DeviceBuffer>,
-    slots: Slots,
-    pattern: Pattern,
-}
-
-impl NcclBuffers {
-    /// Lays out and allocates the plan's buffers on the current device.
-    ///
-    /// # Errors
-    /// Exit code 3 when the GPU's free memory does not hold them.
-    pub fn new(plan: &Plan, request: NcclRequest, context: &Context) -> Result<NcclBuffers> {
-        let pattern = Pattern::new(plan.ops[0].dtype, request.ranks)?;
-        let slots = Slots::for_plan(plan, request.buffers, request.in_place, request.l2_bytes);
-        let eviction_bytes = match request.buffers {
-            Buffers::Warm => 0,
-            Buffers::Cold => EVICTION_L2S * request.l2_bytes,
-        };
-        let share = context.free_bytes()? / 100 * MEMORY_PERCENT / request.ranks_on_gpu;
-        let slab = slots
-            .slab_bytes()
-            .filter(|slab| {
-                slab.checked_mul(2)
-                    .and_then(|slabs| slabs.checked_add(eviction_bytes))
-                    .is_some_and(|needed| needed <= share)
-            })
-            .ok_or_else(|| {
-                Error::environment(format!(
-                    "the buffers of {} ({} slots of {} twice) do not fit rank {}'s share of free GPU memory, {}",
-                    plan.label,
-                    slots.count,
-                    format_bytes(slots.stride),
-                    request.rank,
-                    format_bytes(share)
-                ))
-                .try_this("fewer --ops, smaller --bytes, --buffers warm, or --placement out")
-            })?;
-        let eviction = match eviction_bytes {
-            0 => None,
-            bytes => Some(DeviceBuffer::new(bytes as usize)?),
-        };
-        Ok(NcclBuffers {
-            send: DeviceBuffer::new(slab as usize)?,
-            receive: DeviceBuffer::new(slab as usize)?,
-            eviction,
-            slots,
-            pattern,
-        })
-    }
 }
 
 impl<'a> NcclExecutor<'a> {
@@ -139,7 +79,7 @@ impl<'a> NcclExecutor<'a> {
         ids: &[UniqueId],
         buffers: NcclBuffers,
         request: NcclRequest,
-        plan: &'a Plan,
+        plans: &'a [Plan],
         recorder: &'a FlightRecorder,
     ) -> Result<NcclExecutor<'a>> {
         let join = |id| Communicator::join(Arc::clone(&library), id, request.rank, request.ranks);
@@ -158,9 +98,9 @@ impl<'a> NcclExecutor<'a> {
             choices: BTreeMap::new(),
             staged_issue_us: 0.0,
             request,
-            pattern: buffers.pattern,
-            slots: buffers.slots,
-            plan,
+            layouts: buffers.layouts,
+            plans,
+            has_all_to_all: library.has_all_to_all(),
             recorder,
         })
     }
@@ -173,7 +113,7 @@ impl<'a> NcclExecutor<'a> {
         }
     }
 
-    /// Puts one op of the plan on the stream.
+    /// Puts one op of the variant's plan on the stream.
     #[inline]
     fn enqueue_op(
         &self,
@@ -181,28 +121,46 @@ impl<'a> NcclExecutor<'a> {
         index: usize,
         variant: Variant,
     ) -> Result<()> {
-        let op = &self.plan.ops[index];
+        let plan = &self.plans[variant.plan];
+        let slots = &self.layouts[variant.plan].slots;
         self.recorder.at_op(index as u64);
-        let offset = (self.slots.of_op(index) * self.slots.stride) as usize;
+        let offset = (slots.of_op(index) * slots.stride) as usize;
         let receive = self.receive.address(offset);
-        let send = match variant.placement {
-            Placement::OutOfPlace => self.send.address(offset),
-            Placement::InPlace => receive,
+        let buffer = Buffer {
+            send: match variant.placement {
+                Placement::OutOfPlace => self.send.address(offset),
+                Placement::InPlace => receive,
+            },
+            receive,
+            stream: &self.stream,
         };
-        match op.kind {
-            OpKind::AllReduce => {
-                communicator.all_reduce_sum(send, receive, op.count(), op.dtype, &self.stream)
-            }
+        let native = self.is_native(plan);
+        issue(
+            communicator,
+            &plan.ops[index],
+            native,
+            buffer,
+            &self.request,
+        )
+    }
+
+    /// Whether even all-to-alls of `plan` are NCCL's own call.
+    fn is_native(&self, plan: &Plan) -> bool {
+        match plan.exchange {
+            Exchange::Auto => self.has_all_to_all,
+            Exchange::Native => true,
+            Exchange::Grouped => false,
         }
     }
 
-    /// Puts the whole plan on the stream, one call an op.
+    /// Puts the variant's whole plan on the stream, one call an op.
     fn enqueue(&self, variant: Variant) -> Result<()> {
         let communicator = self.communicator(variant.mode);
-        for index in 0..self.plan.ops.len() {
+        let ops = self.plans[variant.plan].ops.len();
+        for index in 0..ops {
             self.enqueue_op(communicator, index, variant)?;
         }
-        self.recorder.at_op(self.plan.ops.len() as u64);
+        self.recorder.at_op(ops as u64);
         Ok(())
     }
 
@@ -211,11 +169,12 @@ impl<'a> NcclExecutor<'a> {
     /// connects when an op first needs it.
     fn replay_step_by_step(&self, variant: Variant) -> Result<()> {
         let communicator = self.communicator(variant.mode);
-        for index in 0..self.plan.ops.len() {
+        let ops = self.plans[variant.plan].ops.len();
+        for index in 0..ops {
             self.enqueue_op(communicator, index, variant)?;
             self.stream.synchronize()?;
         }
-        self.recorder.at_op(self.plan.ops.len() as u64);
+        self.recorder.at_op(ops as u64);
         Ok(())
     }
 
@@ -245,11 +204,10 @@ impl Executor for NcclExecutor<'_> {
             self.recorder
                 .enter(Phase::Capturing, self.recorder.series());
             let graph = capture(&self.stream, || self.enqueue(variant))?;
-            self.graphs.insert(variant.placement, graph);
+            self.graphs.insert(variant, graph);
             self.stream.synchronize()?;
         }
-        self.choices
-            .insert((variant.mode, variant.placement), choice);
+        self.choices.insert(variant, choice);
         Ok(())
     }
 
@@ -294,7 +252,7 @@ impl Executor for NcclExecutor<'_> {
             Mode::Graph => {
                 let graph = self
                     .graphs
-                    .get(&variant.placement)
+                    .get(&variant)
                     .ok_or_else(|| Error::other("a graph replay was not prepared"))?;
                 let arrival_ns = monotonic_ns();
                 self.start.record(&self.stream)?;
@@ -302,7 +260,8 @@ impl Executor for NcclExecutor<'_> {
                 graph.launch(&self.stream)?;
                 let issue_us = us_between(begin, monotonic_ns());
                 self.stop.record(&self.stream)?;
-                self.recorder.at_op(self.plan.ops.len() as u64);
+                self.recorder
+                    .at_op(self.plans[variant.plan].ops.len() as u64);
                 self.sample(arrival_ns, issue_us)
             }
         }
@@ -315,54 +274,65 @@ impl Executor for NcclExecutor<'_> {
             Placement::OutOfPlace => &self.send,
             Placement::InPlace => &self.receive,
         };
-        let mut bytes = vec![0u8; self.plan.largest_op_bytes() as usize];
-        for slot in 0..self.slots.count {
-            self.pattern.fill(self.request.rank, slot, &mut bytes);
-            input.write((slot * self.slots.stride) as usize, &bytes)?;
+        let layout = &self.layouts[variant.plan];
+        let mut bytes = vec![0u8; layout.slots.stride as usize];
+        for slot in 0..layout.slots.count {
+            layout.pattern.fill(self.request.rank, slot, &mut bytes);
+            input.write((slot * layout.slots.stride) as usize, &bytes)?;
         }
         Ok(())
     }
 
-    fn check_data(&mut self, _variant: Variant) -> Result<DataCheck> {
+    fn check_data(&mut self, variant: Variant) -> Result<DataCheck> {
+        let (rank, ranks) = (self.request.rank, self.request.ranks);
+        let plan = &self.plans[variant.plan];
+        let layout = &self.layouts[variant.plan];
         let mut check = DataCheck::default();
-        let mut bytes = vec![0u8; self.plan.largest_op_bytes() as usize];
-        for slot in 0..self.slots.count {
-            let op_index = self.slots.last_op_of(slot, self.plan.ops.len());
-            let op = &self.plan.ops[op_index as usize];
-            let payload = &mut bytes[..op.bytes as usize];
+        let mut bytes = vec![0u8; layout.slots.stride as usize];
+        for slot in 0..layout.slots.count {
+            let index = layout.slots.last_op_of(slot, plan.ops.len());
+            let op = &plan.ops[index as usize];
+            let output = &mut bytes[..op.output_bytes(rank, ranks) as usize];
             self.receive
-                .read((slot * self.slots.stride) as usize, payload)?;
+                .read((slot * layout.slots.stride) as usize, output)?;
             #[cfg(feature = "fault-injection")]
-            crate::faults::corrupt(self.request.rank, payload);
-            let (wrong, first_wrong) =
-                self.pattern
-                    .check(self.request.rank, slot, op_index, payload);
-            check.merge(DataCheck {
-                elements: op.count(),
-                wrong,
-                first_wrong,
-            });
+            crate::faults::corrupt(rank, output);
+            let checked = Checked {
+                rank,
+                slot,
+                index,
+                op,
+            };
+            check.merge(layout.pattern.check(checked, output));
         }
         Ok(check)
     }
 
     fn conditions(&self, variant: Variant) -> ExecutorConditions {
+        let plan = &self.plans[variant.plan];
         ExecutorConditions {
             clock: "cuda-events".into(),
-            buffer_slots: self.slots.count,
+            buffer_slots: self.layouts[variant.plan].slots.count,
             gate: (variant.mode == Mode::Gated)
                 .then_some("stream waits for a value in pinned host memory".into()),
-            nccl_choice: self
-                .choices
-                .get(&(variant.mode, variant.placement))
-                .cloned()
-                .flatten(),
+            nccl_choice: self.choices.get(&variant).cloned().flatten(),
+            calls: calls_of(plan, self.is_native(plan)).into(),
             issue_is_separate: true,
         }
     }
 
     fn why_not(&self, variant: Variant) -> Option<String> {
-        let ops = self.plan.ops.len();
+        let plan = &self.plans[variant.plan];
+        let ops = plan.ops.len();
+        if variant.placement == Placement::InPlace && plan.kind() != Some(OpKind::AllReduce) {
+            return Some("only all-reduces are replayed in place".to_string());
+        }
+        if plan.exchange == Exchange::Native && !self.has_all_to_all {
+            return Some("this NCCL has no ncclAlltoAll (since 2.28)".to_string());
+        }
+        if plan.ops.iter().any(|op| op.gap_us > 0.0) {
+            return Some("gaps between ops are not made on GPUs yet".to_string());
+        }
         match variant.mode {
             Mode::Gated if !self.can_gate => {
                 Some("this driver does not let a stream wait for a value in memory".to_string())

@@ -1,6 +1,6 @@
 //! Finding and opening NCCL at run time.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_void};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,11 +10,25 @@ use crate::error::{Error, Result};
 /// The oldest version whose API is sufficient, as ncclGetVersion codes it.
 const OLDEST: i32 = 21800;
 
+/// `ncclAlltoAll`, since 2.28: send, receive, elements a rank, type, communicator, stream.
+type AllToAll = unsafe extern "C" fn(
+    *const c_void,
+    *mut c_void,
+    usize,
+    sys::ncclDataType_t,
+    sys::ncclComm_t,
+    *mut c_void,
+) -> sys::ncclResult_t;
+
 /// An opened NCCL library.
 pub struct Library {
     pub(super) api: sys::NcclApi,
+    /// Looked up by hand, since the headers of older versions do not declare it.
+    all_to_all: Option<AllToAll>,
     path: String,
     version: i32,
+    /// Keeps `all_to_all` where it is.
+    _handle: Option<libloading::Library>,
 }
 
 impl std::fmt::Debug for Library {
@@ -66,7 +80,21 @@ impl Library {
         let mut version = 0;
         // SAFETY: a plain call with a valid out-pointer.
         unsafe { get_version(&mut version) };
-        let library = Library { api, path, version };
+        // SAFETY: opened above already; this only counts one more user.
+        let handle = unsafe { libloading::Library::new(candidate) }.ok();
+        let all_to_all = handle.as_ref().and_then(|handle| {
+            // SAFETY: NCCL exports nothing else of this name, and the type is its documented one.
+            unsafe { handle.get::<AllToAll>(b"ncclAlltoAll\0") }
+                .ok()
+                .map(|symbol| *symbol)
+        });
+        let library = Library {
+            api,
+            all_to_all,
+            path,
+            version,
+            _handle: handle,
+        };
         if version < OLDEST {
             return Err(Error::environment(format!(
                 "NCCL {} at {} is older than 2.18",
@@ -82,6 +110,33 @@ impl Library {
     pub fn version(&self) -> String {
         let code = self.version;
         format!("{}.{}.{}", code / 10_000, code / 100 % 100, code % 100)
+    }
+
+    /// Whether it has `ncclAlltoAll` (since 2.28).
+    pub fn has_all_to_all(&self) -> bool {
+        self.all_to_all.is_some()
+    }
+
+    /// `ncclAlltoAll`; an invalid-usage result where the library has none.
+    ///
+    /// # Safety
+    /// As NCCL's documentation of the call demands.
+    #[inline]
+    pub(super) unsafe fn all_to_all(
+        &self,
+        send: *const c_void,
+        receive: *mut c_void,
+        count: usize,
+        dtype: sys::ncclDataType_t,
+        comm: sys::ncclComm_t,
+        stream: *mut c_void,
+    ) -> sys::ncclResult_t {
+        const INVALID_USAGE: sys::ncclResult_t = 5;
+        match self.all_to_all {
+            // SAFETY: the caller's promise.
+            Some(call) => unsafe { call(send, receive, count, dtype, comm, stream) },
+            None => INVALID_USAGE,
+        }
     }
 
     /// Path of the library that was loaded.

@@ -1,8 +1,10 @@
-//! Replays a plan with NCCL, one GPU a rank.
+//! Replays plans with NCCL, one GPU a rank.
 #![allow(unsafe_code)]
 
+mod buffers;
 mod comm;
 mod executor;
+mod issue;
 mod library;
 mod log;
 mod profiler;

@@ -1,4 +1,4 @@
-//! A profiler plugin inside the program: NCCL tells it what it chose for a collective.
+//! A profiler plugin inside the program: NCCL tells it what it chose for a call.
 //!
 //! `NCCL_PROFILER_PLUGIN=STATIC_PLUGIN` makes NCCL (2.27 and later for this interface's version)
 //! look the plugin up in the running program. Its event mask is NCCL's own variable: it is raised
@@ -16,6 +16,9 @@ pub const PLUGIN_VARIABLES: [(&str, &str); 1] = [("NCCL_PROFILER_PLUGIN", "STATI
 
 /// Bit and type of a collective's event.
 const EVENT_COLLECTIVE: c_int = 1 << 1;
+
+/// Bit and type of the event of a send or a receive.
+const EVENT_POINT_TO_POINT: c_int = 1 << 2;
 
 /// NCCL's event mask, handed over at initialisation.
 static MASK: AtomicPtr<c_int> = AtomicPtr::new(std::ptr::null_mut());
@@ -39,6 +42,20 @@ struct CollectiveEvent {
     warps: u8,
     algorithm: *const c_char,
     protocol: *const c_char,
+}
+
+/// The event of a send or a receive, version 4 of the interface.
+#[repr(C)]
+struct PointToPointEvent {
+    kind: u8,
+    parent: *mut c_void,
+    rank: c_int,
+    function: *const c_char,
+    buffer: *mut c_void,
+    datatype: *const c_char,
+    count: usize,
+    peer: c_int,
+    channels: u8,
 }
 
 type Init = unsafe extern "C" fn(
@@ -107,7 +124,17 @@ unsafe extern "C" fn start_event(
     // SAFETY: NCCL passes a valid out-pointer. A null handle tells it that no stop is wanted.
     unsafe { *handle = std::ptr::null_mut() };
     // SAFETY: every event begins with its type.
-    if c_int::from(unsafe { *event.cast::<u8>() }) != EVENT_COLLECTIVE {
+    let kind = c_int::from(unsafe { *event.cast::<u8>() });
+    if kind == EVENT_POINT_TO_POINT {
+        // SAFETY: the type says that it is such an event of the version that was looked up.
+        let event = unsafe { &*event.cast::<PointToPointEvent>() };
+        // NCCL 2.28 reports the event before it has counted the channels.
+        hear(match event.channels {
+            0 => "send/recv".to_string(),
+            channels => format!("send/recv, {}", counted_channels(channels)),
+        });
+    }
+    if kind != EVENT_COLLECTIVE {
         return ncclSuccess;
     }
     // SAFETY: the type says that it is a collective's event of the version that was looked up.
@@ -127,19 +154,26 @@ unsafe extern "C" fn start_event(
             _ => text.into_owned(),
         }
     };
-    let channels = event.channels;
-    let heard = format!(
-        "{}/{}, {channels} {}, {} threads",
+    hear(format!(
+        "{}/{}, {}, {} threads",
         text(event.algorithm),
         text(event.protocol),
-        if channels == 1 { "channel" } else { "channels" },
+        counted_channels(event.channels),
         u32::from(event.warps) * 32
-    );
+    ));
+    ncclSuccess
+}
+
+fn counted_channels(channels: u8) -> String {
+    let plural = if channels == 1 { "" } else { "s" };
+    format!("{channels} channel{plural}")
+}
+
+fn hear(words: String) {
     HEARD
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
-        .insert(heard);
-    ncclSuccess
+        .insert(words);
 }
 
 unsafe extern "C" fn stop_event(_handle: *mut c_void) -> ncclResult_t {
@@ -173,7 +207,7 @@ pub(super) fn listen<T>(work: impl FnOnce() -> T) -> (T, Option<String>) {
     // Keeps the linker from dropping the table that only NCCL refers to.
     std::hint::black_box(&raw const ncclProfiler_v4);
     HEARD.lock().unwrap_or_else(PoisonError::into_inner).clear();
-    set_mask(EVENT_COLLECTIVE);
+    set_mask(EVENT_COLLECTIVE | EVENT_POINT_TO_POINT);
     let done = work();
     set_mask(0);
     let heard: Vec<String> = HEARD

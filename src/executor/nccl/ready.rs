@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use super::buffers::NcclBuffers;
 use super::comm::UniqueId;
-use super::executor::{NcclBuffers, NcclExecutor, NcclRequest};
+use super::executor::{NcclExecutor, NcclRequest};
 use super::library::Library;
 use crate::error::{Error, Result};
 use crate::executor::Variant;
@@ -22,7 +23,7 @@ use crate::world::World;
 pub(crate) fn on_gpus<'a>(
     world: &'a World,
     recorder: &'a FlightRecorder,
-    plan: &'a Plan,
+    plans: &'a [Plan],
     request: &Request,
     sites: &[Site],
 ) -> Result<Ready<'a>> {
@@ -52,7 +53,7 @@ pub(crate) fn on_gpus<'a>(
         ranks_on_gpu,
         graph_apart: graph_apart(&request.variants),
     };
-    let buffers = world.agree(NcclBuffers::new(plan, nccl_request, &context))?;
+    let buffers = world.agree(NcclBuffers::new(plans, nccl_request, &context))?;
     let ids: Vec<UniqueId> = world.at_root(|| {
         (0..nccl_request.communicators())
             .map(|_| UniqueId::new(&library))
@@ -63,7 +64,7 @@ pub(crate) fn on_gpus<'a>(
         &ids,
         buffers,
         nccl_request,
-        plan,
+        plans,
         recorder,
     );
     let executor = match joined {

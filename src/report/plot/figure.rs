@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::result::{Backend, Buffers, Gpu, Measurement, RunResult, Series, Status};
 use crate::stats::Summary;
-use crate::units::{format_bytes, group_thousands, significant};
+use crate::units::{group_thousands, significant};
 
 use super::PlotError;
 use super::colours::{LOOKS, Look};
@@ -128,9 +128,7 @@ fn pair<'a>(
     let mut rows: Vec<Row<'a>> = Vec::new();
     let mut left_out = Vec::new();
     for one in series {
-        let found = waiting
-            .iter()
-            .position(|m| m.mode == one.mode && m.placement == one.placement);
+        let found = waiting.iter().position(|m| m.label == one.label());
         let Some(found) = found else {
             left_out.push(format!("{} (no summary)", one.label()));
             continue;
@@ -210,24 +208,19 @@ fn count(number: u64, one: &str, many: &str) -> String {
 /// "122 all-reduces of 14,336 B bf16, 8 ranks"
 fn title(run: &RunResult, rows: &[Row<'_>]) -> String {
     let plan = &rows[0].measurement.plan;
-    let ops = plan.kind.counted(plan.ops);
-    let sizes = rows.iter().map(|row| row.measurement.plan.bytes);
-    let (least, most) = (
-        sizes.clone().min().unwrap_or(plan.bytes),
-        sizes.max().unwrap_or(plan.bytes),
-    );
-    let size = if least == most {
-        format_bytes(least)
-    } else {
-        format!("{} to {}", format_bytes(least), format_bytes(most))
-    };
     let gap = if plan.gap_us > 0.0 {
         format!(" with {} µs between", significant(plan.gap_us))
     } else {
         String::new()
     };
     let ranks = count(u64::from(run.ranks), "rank", "ranks");
-    format!("{ops} of {size} {}{gap}, {ranks}", plan.dtype)
+    let alike = rows.iter().all(|row| row.measurement.plan == *plan);
+    let title = if alike {
+        plan.title.clone()
+    } else {
+        format!("{} plans", rows.len())
+    };
+    format!("{title}{gap}, {ranks}")
 }
 
 /// What moved the data, on what, and under which conditions.

@@ -11,7 +11,8 @@ fn answer(name: &str, tp: &[f64], ep: &[f64]) -> String {
     let said = verdict(&Request {
         kind: FiguresKind::Measured,
         ranks: 8,
-        reference: "TP",
+        reference: Some("TP"),
+        alone: &[],
         curves: &[curve("TP", tp), curve("EP", ep)],
         absent: &[],
         tpot_ms: None,

@@ -31,7 +31,8 @@ fn request(curves: &[Curve]) -> Request<'_> {
     Request {
         kind: FiguresKind::Measured,
         ranks: 8,
-        reference: "TP",
+        reference: Some("TP"),
+        alone: &[],
         curves,
         absent: &[],
         tpot_ms: None,

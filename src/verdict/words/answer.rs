@@ -7,7 +7,8 @@ use crate::verdict::{Comparison, Crossover, Pair, Verdict};
 
 /// Whether the plan costs less communication than the reference, and from which t.
 pub(super) fn answer(verdict: &Verdict, pair: &Pair) -> String {
-    let (plan, reference) = (&pair.plan, &verdict.reference);
+    let plan = &pair.plan;
+    let reference = verdict.reference.as_deref().unwrap_or_default();
     let range = range(&pair.points);
     let samples = samples(&pair.points);
     let resamples = group_thousands(u64::from(verdict.rules.numbers.resamples));

@@ -12,22 +12,7 @@ use answer::answer;
 /// The verdict in plain sentences. The first ones answer, one for each plan, whether it would cost
 /// less communication than the reference (TP) and from how many tokens per GPU.
 pub fn words(verdict: &Verdict) -> Vec<String> {
-    let mut said: Vec<String> = verdict
-        .pairs
-        .iter()
-        .map(|pair| labelled(verdict.kind, &answer(verdict, pair)))
-        .collect();
-    if said.is_empty() {
-        let alone = format!(
-            "there is no other plan to compare {} with.",
-            verdict.reference
-        );
-        said.push(labelled(verdict.kind, &alone));
-    }
-    said.extend(caveat(verdict.kind).map(str::to_string));
-    said.extend(verdict.pairs.iter().filter_map(left_out));
-    let min_rise = verdict.rules.numbers.min_rise;
-    said.extend(verdict.plans.iter().map(|plan| knee(plan, min_rise)));
+    let mut said = answers(verdict);
     said.extend(verdict.plans.iter().map(ceiling));
     said.extend(
         verdict
@@ -43,6 +28,24 @@ pub fn words(verdict: &Verdict) -> Vec<String> {
         "Communication alone: compute, memory and uneven load of experts are not in these times."
             .to_string(),
     );
+    said
+}
+
+/// The first sentences of [`words`]: what is asked, and the knees.
+pub fn answers(verdict: &Verdict) -> Vec<String> {
+    let mut said: Vec<String> = verdict
+        .pairs
+        .iter()
+        .map(|pair| labelled(verdict.kind, &answer(verdict, pair)))
+        .collect();
+    if let (true, Some(reference)) = (said.is_empty(), &verdict.reference) {
+        let alone = format!("there is no other plan to compare {reference} with.");
+        said.push(labelled(verdict.kind, &alone));
+    }
+    said.extend(caveat(verdict.kind).map(str::to_string));
+    said.extend(verdict.pairs.iter().filter_map(left_out));
+    let min_rise = verdict.rules.numbers.min_rise;
+    said.extend(verdict.plans.iter().map(|plan| knee(plan, min_rise)));
     said
 }
 
@@ -100,7 +103,7 @@ fn knee(plan: &PlanFigures, min_rise: f64) -> String {
             let (flat, ends) =
                 median_and_interval(flat_us / 1e3, Some(flat_ci95_us.map(|us| us / 1e3)));
             format!(
-                "The knee of {name} is at t = {tokens}: flat at {} ms {} up to t = {flat_until}, {} ms at t = {tokens}, and more than {} above the flat part from there on ({} of resamples put it there; {least_n} samples or more a point).",
+                "{name} has a knee by t = {tokens}: {} ms {} up to t = {flat_until}, {} ms at t = {tokens}, and more than {} above the part before from there on ({} of resamples put the knee exactly there; {least_n} samples or more a point).",
                 flat,
                 ends.unwrap_or_default(),
                 significant(value_us / 1e3),

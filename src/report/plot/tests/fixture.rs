@@ -105,6 +105,7 @@ impl Made {
     ) -> Made {
         let ranks = self.run.ranks as usize;
         let series = Series {
+            plan: String::new(),
             mode,
             placement,
             samples: (0..samples)
@@ -127,7 +128,9 @@ impl Made {
         self.run.results.push(Measurement {
             label: series.label(),
             plan: PlanSummary {
-                kind: OpKind::AllReduce,
+                name: String::new(),
+                title: "122 all-reduces of 14,336 B bf16".to_string(),
+                kind: Some(OpKind::AllReduce),
                 ops: 122,
                 bytes: 14_336,
                 dtype: DataType::Bf16,
@@ -135,6 +138,7 @@ impl Made {
                 origin: "2 × 61 layers".to_string(),
             },
             tokens_per_gpu: None,
+            step: None,
             mode,
             placement,
             per_op_us: burst.scaled(1.0 / 122.0),
@@ -170,6 +174,7 @@ impl Made {
                 precision_asked: 0.02,
                 precision_reached: Some(0.01),
                 shared_gpu: false,
+                calls: "ncclAllReduce".to_string(),
                 nccl_choice: None,
             },
         });

@@ -1,0 +1,34 @@
+//! `replay`: any list of ops from a plan file.
+
+use super::job::{Job, launched};
+use crate::cli::PlanFileArgs;
+use crate::clock::monotonic_ns;
+use crate::error::Result;
+use crate::plan::load_plan;
+
+const NAME: &str = "replay";
+
+/// Runs the command on this rank and returns its exit code. What the user reads is printed, by
+/// rank 0 alone.
+///
+/// # Errors
+/// The same error on every rank, for rank 0 to print.
+pub fn replay(args: &PlanFileArgs) -> Result<i32> {
+    let started_ns = monotonic_ns();
+    let plan = load_plan(&args.plan)?;
+    let site = launched(NAME)?;
+    Job {
+        name: NAME,
+        model: None,
+        plans: vec![plan],
+        replay: &args.replay,
+        one_mode: false,
+        sampling: &args.sampling,
+        machine: &args.machine,
+        output: &args.output,
+        question: None,
+        warnings: Vec::new(),
+        started_ns,
+    }
+    .run(site)
+}
