@@ -1,7 +1,7 @@
 //! Tests of the whole figure on made-up runs.
 
 mod fixture;
-mod reading;
+pub mod reading;
 
 use fixture::{Made, Noise, noisy};
 use reading::{assert_legible, texts};
