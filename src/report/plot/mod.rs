@@ -1,10 +1,12 @@
-//! The picture of a burst: every sample, their distribution, and the time of one op.
+//! Pictures: of a burst, with every sample, their distribution and the time of one op; and of
+//! [curves](curve), a plan's cost over the tokens per GPU.
 //!
-//! It is drawn by one function over any plotters backend, so that the SVG and the PNG show the
+//! Each is drawn by one function over any plotters backend, so that the SVG and the PNG show the
 //! same thing. Lengths are in logical pixels, times in µs, unless a name says otherwise.
 
 mod canvas;
 mod colours;
+pub mod curve;
 mod distribution_panel;
 mod figure;
 mod header;
@@ -54,6 +56,9 @@ pub enum PlotError {
     /// A summary with a value that is negative, absurdly long or no number.
     #[error("the summary of '{label}' cannot be drawn: it holds {value} µs")]
     BadSummary { label: String, value: f64 },
+    /// Curves with something that has no place in a picture.
+    #[error(transparent)]
+    Refused(#[from] curve::Refusal),
     /// The backend or the encoder refused.
     #[error("the figure could not be drawn: {0}")]
     Drawing(String),
