@@ -171,9 +171,14 @@ impl<'b, B: DrawingBackend> Canvas<'b, B> {
 
     /// A filled polygon.
     pub fn polygon(&mut self, corners: &[Point], colour: RGBColor) -> Result<(), PlotError> {
+        self.area(corners, colour.to_rgba())
+    }
+
+    /// A filled polygon that what lies behind it may shine through.
+    pub fn area(&mut self, corners: &[Point], colour: RGBAColor) -> Result<(), PlotError> {
         let corners: Vec<_> = corners.iter().copied().map(place).collect();
         let style = ShapeStyle {
-            color: colour.to_rgba(),
+            color: colour,
             filled: true,
             stroke_width: 1,
         };

@@ -9,10 +9,7 @@ use crate::units::{group_thousands, significant};
 use super::PlotError;
 use super::colours::{LOOKS, Look};
 use super::layout::MOST_ROWS;
-use super::scale::{Unit, Window};
-
-/// A longer time is a broken clock: about 30 years, in µs.
-const LONGEST_US: f64 = 1e15;
+use super::scale::{LONGEST_US, Unit, Window};
 
 /// Names from outside get this much room in the subtitle, in letters, so that what follows them
 /// is seen as well.

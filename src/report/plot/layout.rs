@@ -10,7 +10,9 @@ pub const MARGIN: f64 = 24.0;
 /// Baselines of the lines of text above and below the panels.
 pub const TITLE_Y: f64 = 38.0;
 pub const SUBTITLE_Y: f64 = 63.0;
-pub const FOOTER_Y: f64 = 808.0;
+pub const FOOTER_Y: f64 = HEIGHT as f64 - FOOTER_ABOVE_END;
+/// From the footer's baseline to the end of the page.
+pub const FOOTER_ABOVE_END: f64 = 12.0;
 /// Baseline of a panel's title, from the panel's top.
 pub const SECTION_Y: f64 = 14.0;
 

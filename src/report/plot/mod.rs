@@ -1,15 +1,18 @@
-//! The picture of a burst: every sample, their distribution, and the time of one op.
+//! Pictures: of a burst, with every sample, their distribution and the time of one op; and of
+//! [curves](curve), a plan's cost over the tokens per GPU.
 //!
-//! One function draws over any plotters backend, so that the SVG and the PNG show the same thing.
-//! Lengths are in logical pixels, times in µs, unless a name says otherwise.
+//! Each is drawn by one function over any plotters backend, so that the SVG and the PNG show the
+//! same thing. Lengths are in logical pixels, times in µs, unless a name says otherwise.
 
 mod canvas;
 mod colours;
+pub mod curve;
 mod distribution_panel;
 mod figure;
 mod header;
 mod layout;
 mod per_op_panel;
+mod render;
 mod scale;
 mod series_panel;
 mod text;
@@ -18,18 +21,17 @@ mod thinning;
 #[cfg(test)]
 mod tests;
 
-use plotters::backend::{BitMapBackend, DrawingBackend, SVGBackend};
+use plotters::backend::DrawingBackend;
 
 use crate::result::{RunResult, Series};
 
-use canvas::{Canvas, Medium, SUBPIXELS};
+use canvas::Canvas;
 use figure::Figure;
+use header::Header;
 use layout::{HEIGHT, Layout, WIDTH};
+use render::Picture;
 
-/// Pixels of the PNG per logical pixel: enough to stay crisp on a projector.
-const PNG_SCALE: u32 = 2;
-
-/// Why a burst could not be drawn.
+/// Why a picture could not be drawn.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PlotError {
     /// Nothing was measured.
@@ -54,6 +56,9 @@ pub enum PlotError {
     /// A summary with a value that is negative, absurdly long or no number.
     #[error("the summary of '{label}' cannot be drawn: it holds {value} µs")]
     BadSummary { label: String, value: f64 },
+    /// Curves with something that has no place in a picture.
+    #[error(transparent)]
+    Refused(#[from] curve::Refusal),
     /// The backend or the encoder refused.
     #[error("the figure could not be drawn: {0}")]
     Drawing(String),
@@ -73,18 +78,7 @@ impl BurstPlot<'_> {
     /// # Errors
     /// When there are no samples, or one of them is no time.
     pub fn svg(&self) -> Result<String, PlotError> {
-        let figure = Figure::new(self.run, self.series)?;
-        let mut document = String::new();
-        let size = (WIDTH * SUBPIXELS, HEIGHT * SUBPIXELS);
-        {
-            let mut backend = SVGBackend::with_string(&mut document, size);
-            draw(&mut backend, Medium::Svg, &figure)?;
-        }
-        // plotters places everything on whole units. The document therefore counts in fractions
-        // of a logical pixel; only its outer size says how large it is meant to be shown.
-        let counted = format!(r#"width="{}" height="{}""#, size.0, size.1);
-        let shown = format!(r#"width="{WIDTH}" height="{HEIGHT}""#);
-        Ok(document.replacen(&counted, &shown, 1))
+        render::svg(&Figure::new(self.run, self.series)?)
     }
 
     /// The figure as a PNG file of twice the SVG's size.
@@ -92,68 +86,26 @@ impl BurstPlot<'_> {
     /// # Errors
     /// As [`BurstPlot::svg`].
     pub fn png(&self) -> Result<Vec<u8>, PlotError> {
-        let figure = Figure::new(self.run, self.series)?;
-        let size = (WIDTH * SUBPIXELS, HEIGHT * SUBPIXELS);
-        let mut pixels = vec![255u8; (size.0 * size.1 * 3) as usize];
-        {
-            let mut backend = BitMapBackend::with_buffer(&mut pixels, size);
-            draw(&mut backend, Medium::Bitmap, &figure)?;
-        }
-        encode(&halve(&pixels, size.0 as usize))
+        render::png(&Figure::new(self.run, self.series)?)
     }
 }
 
-/// Draws the whole figure.
-fn draw<B: DrawingBackend>(
-    backend: &mut B,
-    medium: Medium,
-    figure: &Figure<'_>,
-) -> Result<(), PlotError> {
-    let layout = Layout::new(figure.rows.len());
-    let mut canvas = Canvas::new(backend, medium);
-    canvas.rect(layout.page, colours::WHITE.into())?;
-    header::draw(&mut canvas, &layout, figure)?;
-    series_panel::draw(&mut canvas, &layout, figure)?;
-    distribution_panel::draw(&mut canvas, layout.distribution, figure)?;
-    per_op_panel::draw(&mut canvas, layout.per_op, figure)?;
-    canvas.finish()
-}
-
-/// Averages blocks of 2 × 2 pixels of an RGB image of even width and height: plotters smooths
-/// thick lines and polygons in one direction only.
-fn halve(pixels: &[u8], width: usize) -> Vec<u8> {
-    let stride = width * 3;
-    let mut halved = Vec::with_capacity(pixels.len() / 4);
-    for rows in pixels.chunks_exact(2 * stride) {
-        let (upper, lower) = rows.split_at(stride);
-        for (up, low) in upper.chunks_exact(6).zip(lower.chunks_exact(6)) {
-            for channel in 0..3 {
-                let sum = u16::from(up[channel])
-                    + u16::from(up[channel + 3])
-                    + u16::from(low[channel])
-                    + u16::from(low[channel + 3]);
-                halved.push(((sum + 2) / 4) as u8);
-            }
-        }
+impl Picture for Figure<'_> {
+    fn size(&self) -> (u32, u32) {
+        (WIDTH, HEIGHT)
     }
-    halved
-}
 
-/// The PNG file of an RGB image of the figure's size.
-fn encode(pixels: &[u8]) -> Result<Vec<u8>, PlotError> {
-    let failed = |error: png::EncodingError| PlotError::Drawing(error.to_string());
-    let mut file = Vec::new();
-    let mut encoder = png::Encoder::new(&mut file, WIDTH * PNG_SCALE, HEIGHT * PNG_SCALE);
-    encoder.set_color(png::ColorType::Rgb);
-    encoder.set_depth(png::BitDepth::Eight);
-    // A picture that is written once and mailed around is worth the tenth of a second.
-    encoder.set_compression(png::Compression::Best);
-    encoder.set_filter(png::FilterType::Up);
-    let mut writer = encoder.write_header().map_err(failed)?;
-    writer.write_image_data(pixels).map_err(failed)?;
-    writer.finish().map_err(failed)?;
-    Ok(file)
+    fn draw<B: DrawingBackend>(&self, canvas: &mut Canvas<'_, B>) -> Result<(), PlotError> {
+        let layout = Layout::new(self.rows.len());
+        let header = Header {
+            title: &self.title,
+            subtitle: &self.subtitle,
+            badges: &self.badges,
+            footer: &self.footer,
+        };
+        header.draw(canvas, layout.page)?;
+        series_panel::draw(canvas, &layout, self)?;
+        distribution_panel::draw(canvas, layout.distribution, self)?;
+        per_op_panel::draw(canvas, layout.per_op, self)
+    }
 }
-
-// `halve` is the step from the drawn picture to the PNG.
-const _: () = assert!(SUBPIXELS == 2 * PNG_SCALE);

@@ -10,6 +10,9 @@ const CLIP: f64 = 1.15;
 /// The least part of its upper end that an axis shows: less would blow up rounding errors.
 const LEAST_SPAN: f64 = 0.02;
 
+/// A longer time is a broken clock: about 30 years, in µs.
+pub const LONGEST_US: f64 = 1e15;
+
 /// The shortest axis, in µs. Ticks of one much shorter than a picosecond are zero to a double, and
 /// so there would be no end of them.
 const SHORTEST: f64 = 1e-6;

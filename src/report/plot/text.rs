@@ -116,6 +116,30 @@ pub fn elide(text: &str, kind: Type, width: f64) -> String {
     cut(fits)
 }
 
+/// The text in at most `most` lines no wider than `width`. A word that is wider, and what is left
+/// for the last line, end with an ellipsis.
+pub fn wrap(text: &str, kind: Type, width: f64, most: usize) -> Vec<String> {
+    // Far beyond any page: texts from outside may be of any length.
+    const LONGEST: usize = 4_000;
+    let text: String = text.chars().take(LONGEST).collect();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let mut lines = Vec::new();
+    let mut rest = words.as_slice();
+    while !rest.is_empty() && lines.len() < most {
+        let fitting = (1..=rest.len())
+            .take_while(|&end| text_width(&rest[..end].join(" "), kind) <= width)
+            .last();
+        let end = match fitting {
+            _ if lines.len() + 1 == most => rest.len(),
+            Some(end) => end,
+            None => 1,
+        };
+        lines.push(elide(&rest[..end].join(" "), kind, width));
+        rest = &rest[end..];
+    }
+    lines
+}
+
 /// XML has no way to write control characters; in a picture they have no meaning either.
 pub fn printable(text: &str) -> String {
     text.chars()
@@ -140,6 +164,22 @@ mod tests {
             assert!(cut.ends_with('…'), "{cut}");
             assert!(cut == "…" || text_width(&cut, SMALL) <= width, "{cut}");
         }
+    }
+
+    #[test]
+    fn wrapped_text_keeps_its_words_and_its_width() {
+        let text = "EP costs less communication than TP up to t = 23, and more above";
+        let lines = wrap(text, LABEL, 160.0, 9);
+        assert!(lines.len() > 2, "{lines:?}");
+        assert_eq!(lines.join(" "), text);
+        assert!(lines.iter().all(|line| text_width(line, LABEL) <= 160.0));
+        let cut = wrap(text, LABEL, 160.0, 2);
+        assert_eq!(cut[0], lines[0]);
+        assert!(cut.len() == 2 && cut[1].ends_with('…'), "{cut:?}");
+        let word = wrap(&"w".repeat(900), LABEL, 160.0, 2);
+        assert!(word.len() == 1 && word[0].ends_with('…'), "{word:?}");
+        assert!(wrap("  ", LABEL, 160.0, 2).is_empty());
+        assert!(wrap(text, LABEL, 160.0, 0).is_empty());
     }
 
     #[test]

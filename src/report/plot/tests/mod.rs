@@ -1,13 +1,14 @@
 //! Tests of the whole figure on made-up runs.
 
 mod fixture;
-mod reading;
+pub mod reading;
 
 use fixture::{Made, Noise, noisy};
 use reading::{assert_legible, texts};
 
+use super::PlotError;
 use super::layout::{HEIGHT, WIDTH};
-use super::{PNG_SCALE, PlotError};
+use super::render::PNG_SCALE;
 use crate::result::{Backend, Mode, Placement, Status};
 
 /// Largest SVG that a mail or a web page should carry.

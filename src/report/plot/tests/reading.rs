@@ -2,7 +2,7 @@
 
 use crate::report::plot::canvas::SUBPIXELS;
 use crate::report::plot::colours::INK;
-use crate::report::plot::layout::{HEIGHT, Rect, WIDTH};
+use crate::report::plot::layout::Rect;
 use crate::report::plot::text::{Type, text_width};
 
 /// A text of the figure and the room that it takes, in logical pixels.
@@ -17,6 +17,12 @@ fn attribute<'t>(tag: &'t str, name: &str) -> Option<&'t str> {
     let start = tag.find(&format!(" {name}=\""))? + name.len() + 3;
     let end = start + tag[start..].find('"')?;
     Some(&tag[start..end])
+}
+
+/// Width and height of a document in logical pixels.
+pub fn size(svg: &str) -> (f64, f64) {
+    let number = |name| attribute(svg, name).unwrap().parse::<f64>().unwrap();
+    (number("width"), number("height"))
 }
 
 /// All texts of a document of plotters' making.
@@ -65,15 +71,13 @@ pub fn texts(svg: &str) -> Vec<Text> {
 /// Panics where texts overlap, leave the page, or are too small to read.
 pub fn assert_legible(svg: &str, case: &str) {
     let texts = texts(svg);
+    let (width, height) = size(svg);
     assert!(texts.len() > 10, "{case}");
     for (index, text) in texts.iter().enumerate() {
         let room = text.room;
         assert!(text.size >= 11.999, "{case}: {text:?}");
         assert!(
-            room.left >= 0.0
-                && room.top >= 0.0
-                && room.right <= f64::from(WIDTH)
-                && room.bottom <= f64::from(HEIGHT),
+            room.left >= 0.0 && room.top >= 0.0 && room.right <= width && room.bottom <= height,
             "{case}: off the page: {text:?}"
         );
         for other in &texts[..index] {
