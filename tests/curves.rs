@@ -187,6 +187,29 @@ fn feasibility_compares_plans_at_equal_batch_and_answers() {
     );
     let report = read(&scratch, "report.md");
     assert!(report.contains("Of the given TPOT of 25 ms"), "{report}");
+    let picture = read(&scratch, "curve.svg");
+    for words in [
+        "HOST MEMORY: not GPU figures",
+        "communication of one decode step, ms",
+        "tokens per GPU, t",
+        "TP at batch 1 (t = 0.25)",
+        "DP attention + EP, all-gather",
+    ] {
+        assert!(picture.contains(words), "{words}: {picture}");
+    }
+    let written = files(&scratch.0.join("o"));
+    assert!(written.contains(&"curve.png".to_string()), "{written:?}");
+    assert!(!written.contains(&"burst.svg".to_string()), "{written:?}");
+
+    // The same files again from the data alone.
+    let before = (read(&scratch, "curve.svg"), read(&scratch, "report.md"));
+    std::fs::remove_file(scratch.0.join("o/curve.svg")).unwrap();
+    let again = run(alone(&scratch.0, &["report", "o"])).expect_code(0);
+    assert!(again.stdout.contains("curve.svg"), "{}", again.stdout);
+    assert_eq!(
+        (read(&scratch, "curve.svg"), read(&scratch, "report.md")),
+        before
+    );
 }
 
 #[test]

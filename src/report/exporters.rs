@@ -1,8 +1,10 @@
 //! The files of a run.
 
+use super::curve_picture::picture;
 use super::curves::curves;
 use super::markdown::markdown;
-use super::plot::BurstPlot;
+use super::plot::curve::{CurvePicture, curve_png, curve_svg};
+use super::plot::{BurstPlot, PlotError};
 use super::samples::write_samples;
 use crate::error::{Error, Result};
 use crate::result::{RunResult, Series};
@@ -30,6 +32,8 @@ pub fn exporters() -> Vec<Box<dyn Exporter>> {
         Box::new(Markdown),
         Box::new(Svg),
         Box::new(Png),
+        Box::new(CurveSvg),
+        Box::new(CurvePng),
     ]
 }
 
@@ -100,4 +104,41 @@ impl Exporter for Png {
             .png()
             .map_err(|error| Error::other(format!("cannot draw the plot: {error}")))
     }
+}
+
+struct CurveSvg;
+
+impl Exporter for CurveSvg {
+    fn file_name(&self) -> &'static str {
+        "curve.svg"
+    }
+    fn applies(&self, run: &RunResult) -> bool {
+        !curves(run).is_empty()
+    }
+    fn export(&self, run: &RunResult, _: &[Series]) -> Result<Vec<u8>> {
+        drawn(run, |picture| curve_svg(picture).map(String::into_bytes))
+    }
+}
+
+struct CurvePng;
+
+impl Exporter for CurvePng {
+    fn file_name(&self) -> &'static str {
+        "curve.png"
+    }
+    fn applies(&self, run: &RunResult) -> bool {
+        !curves(run).is_empty()
+    }
+    fn export(&self, run: &RunResult, _: &[Series]) -> Result<Vec<u8>> {
+        drawn(run, curve_png)
+    }
+}
+
+fn drawn(
+    run: &RunResult,
+    draw: impl Fn(&CurvePicture) -> std::result::Result<Vec<u8>, PlotError>,
+) -> Result<Vec<u8>> {
+    let failed = |why: String| Error::other(format!("cannot draw the curves: {why}"));
+    let picture = picture(run).ok_or_else(|| failed("there are none".to_string()))?;
+    draw(&picture).map_err(|error| failed(error.to_string()))
 }

@@ -2,6 +2,7 @@
 //! CUDA.
 
 mod assemble;
+mod curve_picture;
 mod curves;
 mod exporters;
 mod folder;

@@ -249,8 +249,8 @@ pub(super) fn title(run: &RunResult) -> Option<String> {
     } else {
         let model = run.model.as_ref().map_or("", |model| &model.name);
         match run.command.name.as_str() {
-            "feasibility" => format!("communication of a decode step of {model}"),
-            "alltoall-sweep" => format!("all-to-all of {model}'s MoE layers"),
+            "feasibility" => format!("Communication of a decode step of {model}"),
+            "alltoall-sweep" => format!("All-to-all of {model}'s MoE layers"),
             name => name.to_string(),
         }
     };

@@ -4,6 +4,7 @@
 //! Each is drawn by one function over any plotters backend, so that the SVG and the PNG show the
 //! same thing. Lengths are in logical pixels, times in µs, unless a name says otherwise.
 
+pub(crate) mod about;
 mod canvas;
 mod colours;
 pub mod curve;

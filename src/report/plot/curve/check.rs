@@ -1,7 +1,7 @@
 //! Refuses what has no place in the picture.
 
-use super::super::colours::LOOKS;
 use super::super::scale::LONGEST_US;
+use super::picture::MOST_LINES;
 use super::{CurveLine, CurvePicture};
 
 /// A step does not communicate in less than a nanosecond.
@@ -16,7 +16,7 @@ const ROUNDING: f64 = 1e-6;
 pub enum Refusal {
     #[error("there is no plan to plot")]
     NoLines,
-    #[error("{lines} plans in one plot cannot be told apart: {most} at most", most = LOOKS.len())]
+    #[error("{lines} plans in one plot cannot be told apart: {most} at most", most = MOST_LINES)]
     TooManyLines { lines: usize },
     #[error("'{line}' has no points to plot")]
     NoPoints { line: String },
@@ -58,7 +58,7 @@ pub fn check(picture: &CurvePicture) -> Result<(), Refusal> {
     if picture.lines.is_empty() {
         return Err(Refusal::NoLines);
     }
-    if picture.lines.len() > LOOKS.len() {
+    if picture.lines.len() > MOST_LINES {
         let lines = picture.lines.len();
         return Err(Refusal::TooManyLines { lines });
     }

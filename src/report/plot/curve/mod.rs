@@ -25,7 +25,9 @@ mod token_axis;
 mod tests;
 
 pub use check::Refusal;
-pub use picture::{Crossover, CurveLine, CurvePicture, CurvePoint, Knee, Reference, Region};
+pub use picture::{
+    Crossover, CurveLine, CurvePicture, CurvePoint, Knee, MOST_LINES, Reference, Region,
+};
 
 use super::{PlotError, render};
 use composition::Composition;

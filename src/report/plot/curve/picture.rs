@@ -1,5 +1,10 @@
 //! What a picture of curves shows.
 
+use super::super::colours::LOOKS;
+
+/// Lines in one picture: beyond this, looks run out.
+pub const MOST_LINES: usize = LOOKS.len();
+
 /// The whole picture. Indices of lines count from 0.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CurvePicture {
