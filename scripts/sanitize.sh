@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the tests of the NCCL executor and of faults under AddressSanitizer, on the stand-ins for
+# Runs the tests of the NCCL executor, of curves and of trust under AddressSanitizer, on the stand-ins for
 # the GPU libraries. Needs the nightly compiler's standard library, or the stable one's with
 # RUSTC_BOOTSTRAP=1.
 
@@ -15,4 +15,4 @@ host=$(rustc -vV | sed -n 's/^host: //p')
 export ASAN_OPTIONS=detect_leaks=0:detect_odr_violation=0:abort_on_error=1
 step "tests under AddressSanitizer"
 RUSTFLAGS=-Zsanitizer=address "${cargo[@]}" test --locked --target "$host" --target-dir target/sanitize \
-    --features fault-injection --lib --test nccl --test trust
+    --features fault-injection --lib --test nccl --test curves --test trust

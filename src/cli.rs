@@ -138,6 +138,9 @@ pub struct PlanArgs {
     /// bf16, fp16, fp32, fp64, int8 or int32; nccl-tests' names work too [default: the model's].
     #[arg(long, value_name = "TYPE")]
     pub dtype: Option<DataType>,
+    /// Add the embedding's all-reduce and the logits' all-gather to the layers' all-reduces.
+    #[arg(long, conflicts_with_all = ["ops", "bytes"])]
+    pub full_step: bool,
 }
 
 /// `alltoall-sweep`.

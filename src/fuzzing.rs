@@ -94,7 +94,7 @@ fn volumes(model: &ModelFacts, request: &BurstRequest, ranks: u64) {
     match allreduce_burst(model, request) {
         Ok(plan) => {
             let bytes = plan.ops[0].bytes;
-            let total = u128::from(bytes) * plan.ops.len() as u128;
+            let total: u128 = plan.ops.iter().map(|op| u128::from(op.bytes)).sum();
             assert_eq!(u128::from(plan.total_bytes()), total);
             for buffers in [Buffers::Warm, Buffers::Cold] {
                 let slots = Slots::for_plan(&plan, 8, buffers, false, 50 << 20);
@@ -295,6 +295,7 @@ pub fn plan_facts(data: &[u8]) {
         experts_per_token: numbers.next(),
         expert_groups: numbers.maybe(),
         groups_per_token: numbers.maybe(),
+        vocab_size: numbers.maybe(),
         activation_dtype: dtype(numbers.next()),
     };
     let request = BurstRequest {
@@ -302,6 +303,7 @@ pub fn plan_facts(data: &[u8]) {
         bytes: numbers.maybe(),
         dtype: Some(dtype(numbers.next())),
         batch: numbers.next(),
+        full_step: numbers.maybe().map(|ranks| ranks as u32),
     };
     let ranks = numbers.next();
     volumes(&model, &request, ranks);
@@ -367,6 +369,7 @@ mod tests {
                 experts_per_token: per_token.min(routed_experts),
                 expert_groups: None,
                 groups_per_token: None,
+                vocab_size: None,
                 ..crate::plan::load_model("kimi-k2.5").unwrap()
             };
             prop_assert_eq!(model.check(), Ok(()));

@@ -192,7 +192,7 @@ fn feasibility_compares_plans_at_equal_batch_and_answers() {
         "HOST MEMORY: not GPU figures",
         "communication of one decode step, ms",
         "tokens per GPU, t",
-        "TP at batch 1 (t = 0.25)",
+        "TP at batch 1 (t = 0.250)",
         "DP attention + EP, all-gather",
     ] {
         assert!(picture.contains(words), "{words}: {picture}");
@@ -412,6 +412,46 @@ fn gaps_lengthen_a_replay_by_their_sum() {
     let least = results(&result)[0]["burst_us"]["min"].as_f64().unwrap();
     assert!(least >= 100_000.0, "{least}: 20 gaps of 5 ms");
     assert_eq!(results(&result)[0]["plan"]["gap_us"], 5_000.0);
+    let note = "the times hold the plan's own gaps, 100 ms in all";
+    assert!(output.stdout.contains(note), "{}", output.stdout);
+
+    // On a GPU a kernel makes them, in every mode.
+    let _ = std::fs::remove_dir_all(scratch.0.join("o"));
+    let output = on_stand_in(&scratch, 2, "", &["replay", "p.toml"]).expect_code(0);
+    let result = output.result(&scratch.0.join("o"));
+    assert_eq!(results(&result).len(), 3);
+    for one in results(&result) {
+        let least = one["burst_us"]["min"].as_f64().unwrap();
+        assert!(least >= 100_000.0, "{}: {least}", one["label"]);
+        assert_eq!(one["verified"], true);
+    }
+}
+
+#[test]
+fn a_full_step_is_verified_with_its_logits() {
+    let scratch = Scratch::new();
+    let arguments = ["allreduce-burst", "--model", "mixtral-8x7b", "--full-step"];
+    let output = host(&scratch, 4, &arguments).expect_code(0);
+    let result = output.result(&scratch.0.join("o"));
+    let one = &results(&result)[0];
+    assert_eq!(
+        (&one["plan"]["ops"], &one["verified"]),
+        (&66.into(), &true.into())
+    );
+    // 32,000 entries over 4 ranks, bf16.
+    let title = "65 all-reduces of 8,192 B bf16, 1 all-gather of 16,000 B bf16, 4 ranks";
+    assert!(output.stdout.contains(title), "{}", output.stdout);
+    let output = host(
+        &scratch,
+        2,
+        &["allreduce-burst", "--model", "glm-4.5", "--full-step"],
+    );
+    assert_eq!(output.code, 2, "{output:#?}");
+    assert!(
+        output.stderr.contains("vocabulary size of glm-4.5"),
+        "{}",
+        output.stderr
+    );
 }
 
 #[test]

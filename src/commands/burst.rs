@@ -5,6 +5,7 @@ use crate::cli::BurstArgs;
 use crate::clock::monotonic_ns;
 use crate::error::Result;
 use crate::plan::{self, BurstRequest, load_model};
+use crate::world::LaunchSite;
 
 const NAME: &str = "allreduce-burst";
 
@@ -16,6 +17,7 @@ const NAME: &str = "allreduce-burst";
 pub fn allreduce_burst(args: &BurstArgs) -> Result<i32> {
     let started_ns = monotonic_ns();
     let model = load_model(&args.plan.model)?;
+    let ranks = LaunchSite::from_environment().map_or(1, |site| site.size);
     let plan = plan::allreduce_burst(
         &model,
         &BurstRequest {
@@ -23,6 +25,7 @@ pub fn allreduce_burst(args: &BurstArgs) -> Result<i32> {
             bytes: args.plan.bytes,
             dtype: args.plan.dtype,
             batch: args.plan.batch,
+            full_step: args.plan.full_step.then_some(ranks),
         },
     )?;
     let site = launched(NAME)?;

@@ -10,6 +10,7 @@ mod event;
 mod gate;
 mod graph;
 mod memory;
+mod spin;
 mod stream;
 
 pub use device::{Context, DeviceFacts, device_count, device_facts, driver_versions};
@@ -17,6 +18,7 @@ pub use event::Event;
 pub use gate::Gate;
 pub use graph::{Graph, capture};
 pub use memory::DeviceBuffer;
+pub use spin::SpinKernel;
 pub use stream::Stream;
 
 use std::ffi::CStr;

@@ -24,6 +24,9 @@ pub struct BurstRequest {
     pub dtype: Option<DataType>,
     /// Tokens in the step (global batch).
     pub batch: u64,
+    /// Ranks that share embedding and logits, where those are part of the step: with neither
+    /// `ops` nor `bytes`.
+    pub full_step: Option<u32>,
 }
 
 /// The all-reduces of one decode step under Tensor Parallelism: 2·L ops of B·H·e bytes each, with
@@ -83,12 +86,41 @@ pub fn allreduce_burst(model: &ModelFacts, request: &BurstRequest) -> Result<Pla
             model.hidden_size, request.batch
         ),
     };
-    let ops = vec![Op::even(OpKind::AllReduce, bytes, dtype); ops as usize];
-    Ok(Plan::alone(
-        Plan::describe(&ops),
-        format!("{}: {count_from}; {bytes_from}", model.name),
-        ops,
-    ))
+    let mut ops = vec![Op::even(OpKind::AllReduce, bytes, dtype); ops as usize];
+    let mut origin = format!("{}: {count_from}; {bytes_from}", model.name);
+    if let Some(ranks) = request.full_step {
+        let logits = logits(model, request.batch, ranks, dtype)?;
+        origin = format!("{origin}; with the embedding's all-reduce and the logits' all-gather");
+        // The embedding is spread over the ranks like a layer's output.
+        ops.insert(0, Op::even(OpKind::AllReduce, bytes, dtype));
+        ops.push(logits);
+    }
+    Ok(Plan::alone(Plan::describe(&ops), origin, ops))
+}
+
+/// The all-gather of `batch` tokens' logits, whose vocabulary is spread over the ranks in parts of
+/// ceil(V/N).
+fn logits(model: &ModelFacts, batch: u64, ranks: u32, dtype: DataType) -> Result<Op> {
+    let vocabulary = model.vocab_size.ok_or_else(|| {
+        Error::usage(format!(
+            "the vocabulary size of {} is not known",
+            model.name
+        ))
+        .try_this("a config.json or a model file with vocab_size, or the step without --full-step")
+    })?;
+    let bytes = vocabulary
+        .div_ceil(u64::from(ranks.max(1)))
+        .checked_mul(dtype.bytes())
+        .and_then(|token_bytes| token_bytes.checked_mul(batch))
+        .filter(|bytes| *bytes <= MAX_OP_BYTES)
+        .ok_or_else(|| {
+            Error::usage(format!(
+                "the logits of --batch {batch} are beyond the largest payload, {}",
+                format_bytes(MAX_OP_BYTES)
+            ))
+            .try_this("a smaller --batch")
+        })?;
+    Ok(Op::even(OpKind::AllGather, bytes, dtype))
 }
 
 #[cfg(test)]
@@ -112,6 +144,28 @@ mod tests {
         assert!(plan.ops.iter().all(|op| op.dtype == DataType::Bf16));
         assert_eq!(plan.total_bytes(), 122 * 14_336);
         assert_eq!(plan.label, "122 all-reduces of 14,336 B bf16");
+    }
+
+    #[test]
+    fn a_full_step_has_embedding_and_logits_too() {
+        let model = load_model("kimi-k2.5").unwrap();
+        let full = BurstRequest {
+            batch: 4,
+            full_step: Some(8),
+            ..BurstRequest::default()
+        };
+        let plan = allreduce_burst(&model, &full).unwrap();
+        assert_eq!(plan.ops.len(), 124);
+        // 163,840 entries over 8 ranks, bf16, 4 tokens.
+        let last = plan.ops.last().unwrap();
+        assert_eq!((last.kind, last.bytes), (OpKind::AllGather, 163_840));
+        assert_eq!(plan.ops[0], plan.ops[1]);
+        let unknown = ModelFacts {
+            vocab_size: None,
+            ..model
+        };
+        let error = allreduce_burst(&unknown, &full).unwrap_err();
+        assert!(error.what.contains("vocabulary size"), "{}", error.what);
     }
 
     #[test]

@@ -119,6 +119,11 @@ pub(super) fn parse(text: &str, fallback_name: &str) -> Result<ModelFacts, Strin
         expert_groups: limited.map(|(groups, _)| groups),
         groups_per_token: limited.map(|(_, chosen)| chosen),
         activation_dtype,
+        // Not needed for a step's layers: a strange one is left out rather than refused.
+        vocab_size: whole(config, "vocab_size")
+            .ok()
+            .flatten()
+            .filter(|size| *size > 0 && *size <= MAX_COUNT),
     })
 }
 

@@ -69,6 +69,10 @@ pub struct ModelFacts {
     pub groups_per_token: Option<u64>,
     /// Element type of activations on the wire.
     pub activation_dtype: DataType,
+    /// Entries of the vocabulary, V, where they are known: for the embedding and the logits of a
+    /// full step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vocab_size: Option<u64>,
 }
 
 impl ModelFacts {
@@ -98,7 +102,8 @@ impl ModelFacts {
             ("routed_experts", self.routed_experts, 0),
             ("experts_per_token", self.experts_per_token, 0),
         ];
-        for (field, value, least) in counts {
+        let vocabulary = self.vocab_size.map(|size| ("vocab_size", size, 1));
+        for (field, value, least) in counts.into_iter().chain(vocabulary) {
             if value < least || value > MAX_COUNT {
                 return Err(format!(
                     "{field} = {value} is outside {least} to {MAX_COUNT}"

@@ -1,10 +1,10 @@
-//! The device buffers of one rank.
+//! What one rank needs on its device before it joins the others.
 
 use super::executor::NcclRequest;
 use crate::error::{Error, Result};
 use crate::executor::pattern::Pattern;
 use crate::executor::slots::Slots;
-use crate::gpu::{Context, DeviceBuffer};
+use crate::gpu::{Context, DeviceBuffer, SpinKernel};
 use crate::plan::Plan;
 use crate::result::Buffers;
 use crate::units::format_bytes;
@@ -23,6 +23,8 @@ pub struct NcclBuffers {
     pub(super) eviction: Option<DeviceBuffer>,
     /// One a plan.
     pub(super) layouts: Vec<Layout>,
+    /// What makes gaps between ops, where some plan has any.
+    pub(super) spin: Option<SpinKernel>,
 }
 
 /// How one plan's data lies in the buffers.
@@ -36,7 +38,7 @@ impl NcclBuffers {
     ///
     /// # Errors
     /// Exit code 2 for plans whose data cannot be checked, 3 when the GPU's free memory does not
-    /// hold them.
+    /// hold them, or its driver compiles no kernel.
     pub fn new(plans: &[Plan], request: NcclRequest, context: &Context) -> Result<NcclBuffers> {
         let eviction_bytes = match request.buffers {
             Buffers::Warm => 0,
@@ -79,6 +81,10 @@ impl NcclBuffers {
                 slots,
             });
         }
+        let has_gaps = plans
+            .iter()
+            .flat_map(|plan| &plan.ops)
+            .any(|op| op.gap_us > 0.0);
         let eviction = match eviction_bytes {
             0 => None,
             bytes => Some(DeviceBuffer::new(bytes as usize)?),
@@ -88,6 +94,7 @@ impl NcclBuffers {
             receive: DeviceBuffer::new(slab_bytes as usize)?,
             eviction,
             layouts,
+            spin: has_gaps.then(SpinKernel::new).transpose()?,
         })
     }
 }

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::executor::pattern::{Checked, POISON};
 use crate::executor::{DataCheck, Executor, ExecutorConditions, Lifeline, Variant};
 use crate::flight::{FlightRecorder, Phase};
-use crate::gpu::{DeviceBuffer, Event, Gate, Graph, Stream, capture};
+use crate::gpu::{DeviceBuffer, Event, Gate, Graph, SpinKernel, Stream, capture};
 use crate::plan::{Exchange, OpKind, Plan};
 use crate::result::{Buffers, Mode, Placement, RankSample};
 
@@ -56,6 +56,8 @@ pub struct NcclExecutor<'a> {
     stop: Event,
     gate: Option<Gate>,
     can_gate: bool,
+    /// Where some plan has gaps.
+    spin: Option<SpinKernel>,
     send: DeviceBuffer,
     receive: DeviceBuffer,
     eviction: Option<DeviceBuffer>,
@@ -92,6 +94,7 @@ impl<'a> NcclExecutor<'a> {
             stop: Event::new()?,
             gate: None,
             can_gate: Gate::is_supported(),
+            spin: buffers.spin,
             send: buffers.send,
             receive: buffers.receive,
             eviction: buffers.eviction,
@@ -134,14 +137,14 @@ impl<'a> NcclExecutor<'a> {
             receive,
             stream: &self.stream,
         };
+        let op = &plan.ops[index];
+        if op.gap_us > 0.0
+            && let Some(spin) = &self.spin
+        {
+            spin.launch(op.gap_us, &self.stream)?;
+        }
         let native = self.is_native(plan);
-        issue(
-            communicator,
-            &plan.ops[index],
-            native,
-            buffer,
-            &self.request,
-        )
+        issue(communicator, op, native, buffer, &self.request)
     }
 
     /// Whether even all-to-alls of `plan` are NCCL's own call.
@@ -323,22 +326,21 @@ impl Executor for NcclExecutor<'_> {
 
     fn why_not(&self, variant: Variant) -> Option<String> {
         let plan = &self.plans[variant.plan];
-        let ops = plan.ops.len();
+        // A gap is a launch too.
+        let gaps = plan.ops.iter().filter(|op| op.gap_us > 0.0).count();
+        let launches = plan.ops.len() + gaps;
         if variant.placement == Placement::InPlace && plan.kind() != Some(OpKind::AllReduce) {
             return Some("only all-reduces are replayed in place".to_string());
         }
         if plan.exchange == Exchange::Native && !self.has_all_to_all {
             return Some("this NCCL has no ncclAlltoAll (since 2.28)".to_string());
         }
-        if plan.ops.iter().any(|op| op.gap_us > 0.0) {
-            return Some("gaps between ops are not made on GPUs yet".to_string());
-        }
         match variant.mode {
             Mode::Gated if !self.can_gate => {
                 Some("this driver does not let a stream wait for a value in memory".to_string())
             }
-            Mode::Gated if ops > MAX_GATED_OPS => Some(format!(
-                "{ops} ops do not fit the launch queue behind a gate (at most {MAX_GATED_OPS})"
+            Mode::Gated if launches > MAX_GATED_OPS => Some(format!(
+                "{launches} ops and gaps do not fit the launch queue behind a gate (at most {MAX_GATED_OPS})"
             )),
             _ => None,
         }

@@ -6,6 +6,7 @@
 mod device;
 mod event;
 mod graph;
+mod kernel;
 mod memory;
 mod status;
 mod stream;

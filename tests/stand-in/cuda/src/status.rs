@@ -11,6 +11,7 @@ pub const OUT_OF_MEMORY: Status = 2;
 pub const INVALID_DEVICE: Status = 101;
 pub const INVALID_CONTEXT: Status = 201;
 pub const INVALID_HANDLE: Status = 400;
+pub const NOT_FOUND: Status = 500;
 pub const NOT_READY: Status = 600;
 pub const STREAM_CAPTURE_INVALID: Status = 901;
 
@@ -56,6 +57,7 @@ pub unsafe extern "C" fn cuGetErrorString(status: Status, text: *mut *const c_ch
         INVALID_CONTEXT => c"invalid device context",
         214 => c"uncorrectable ECC error encountered",
         INVALID_HANDLE => c"invalid resource handle",
+        NOT_FOUND => c"named symbol not found",
         NOT_READY => c"device not ready",
         700 => c"an illegal memory access was encountered",
         719 => c"unspecified launch failure",

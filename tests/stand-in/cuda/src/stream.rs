@@ -35,6 +35,8 @@ pub enum Work {
         value: u32,
     },
     Stamp(Arc<Event>),
+    /// Keeps the stream busy.
+    Spin(Duration),
     Graph(Arc<Vec<Work>>),
 }
 
@@ -146,6 +148,7 @@ impl Work {
                 }
             }
             Work::Stamp(event) => event.stamp(),
+            Work::Spin(time) => std::thread::sleep(*time),
             Work::Graph(_) => {}
         }
     }
