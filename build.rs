@@ -13,7 +13,7 @@ mod nccl {
     const HEADERS: &str = "src/executor/nccl/header";
 
     /// Functions in use: each exists since NCCL 2.18, the oldest version that is supported.
-    const FUNCTIONS: [&str; 16] = [
+    const FUNCTIONS: [&str; 18] = [
         "ncclGetVersion",
         "ncclGetUniqueId",
         "ncclGetErrorString",
@@ -26,6 +26,8 @@ mod nccl {
         "ncclAllReduce",
         "ncclAllGather",
         "ncclReduceScatter",
+        "ncclBroadcast",
+        "ncclReduce",
         "ncclSend",
         "ncclRecv",
         "ncclGroupStart",

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::plan::{DataType, TokenFormat, parse_tokens};
+use crate::plan::{DataType, MAX_GAP_US, TokenFormat, parse_tokens};
 use crate::result::{Buffers, Mode, Placement};
 use crate::units::parse_bytes;
 
@@ -46,6 +46,8 @@ pub enum Command {
     /// Measure from how many tokens per GPU Expert Parallelism costs less communication than
     /// Tensor Parallelism: the EP-feasibility curve.
     Feasibility(Box<FeasibilityArgs>),
+    /// Sweep one collective over payload sizes, with nccl-tests' flags.
+    Sweep(Box<SizeSweepArgs>),
     /// Replay any list of ops from a plan file (`commbench plan --save` writes one).
     Replay(Box<PlanFileArgs>),
     /// List the models that are built in.
@@ -141,6 +143,15 @@ pub struct PlanArgs {
     /// Add the embedding's all-reduce and the logits' all-gather to the layers' all-reduces.
     #[arg(long, conflicts_with_all = ["ops", "bytes"])]
     pub full_step: bool,
+    /// Compute before each op: a kernel that spins this long. The times hold it.
+    #[arg(long, value_name = "US", default_value_t = 0.0, value_parser = parse_gap)]
+    pub gap_us: f64,
+    /// Up to so much more before each op, another time on every rank: ranks arrive apart.
+    #[arg(long, value_name = "US", default_value_t = 0.0, value_parser = parse_gap)]
+    pub gap_jitter_us: f64,
+    /// Seed of the jitter.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub gap_seed: u64,
 }
 
 /// `alltoall-sweep`.
@@ -199,6 +210,73 @@ pub struct FeasibilityArgs {
     pub machine: MachineArgs,
     #[command(flatten, next_help_heading = "What comes out")]
     pub output: OutputArgs,
+}
+
+/// `sweep`.
+#[derive(Debug, Args)]
+pub struct SizeSweepArgs {
+    /// What is called.
+    #[arg(long, value_enum, default_value_t = SweptArg::Allreduce, help_heading = "What is sent")]
+    pub op: SweptArg,
+    /// Smallest size; of an all-gather what it delivers, of all others what a rank hands over.
+    #[arg(short = 'b', long, value_name = "SIZE", default_value = "8", value_parser = parse_bytes, help_heading = "What is sent")]
+    pub minbytes: u64,
+    /// Largest size.
+    #[arg(short = 'e', long, value_name = "SIZE", default_value = "64M", value_parser = parse_bytes, help_heading = "What is sent")]
+    pub maxbytes: u64,
+    /// Factor from one size to the next.
+    #[arg(
+        short = 'f',
+        long,
+        value_name = "N",
+        default_value_t = 2,
+        help_heading = "What is sent"
+    )]
+    pub stepfactor: u64,
+    /// Bytes from one size to the next, instead of a factor.
+    #[arg(short = 'i', long, value_name = "SIZE", value_parser = parse_bytes, conflicts_with = "stepfactor", help_heading = "What is sent")]
+    pub stepbytes: Option<u64>,
+    /// Element type.
+    #[arg(
+        short = 'd',
+        long,
+        value_name = "TYPE",
+        default_value = "bf16",
+        help_heading = "What is sent"
+    )]
+    pub datatype: DataType,
+    /// Calls of one replay: a time is that of a replay over these.
+    #[arg(
+        short = 'n',
+        long,
+        value_name = "N",
+        default_value_t = 20,
+        help_heading = "What is sent"
+    )]
+    pub iters: u64,
+    #[command(flatten, next_help_heading = "How it is replayed")]
+    pub replay: ReplayArgs,
+    #[command(flatten, next_help_heading = "How long it is measured")]
+    pub sampling: SamplingArgs,
+    #[command(flatten, next_help_heading = "What it runs on")]
+    pub machine: MachineArgs,
+    #[command(flatten, next_help_heading = "What comes out")]
+    pub output: OutputArgs,
+}
+
+/// What `sweep` calls, as flags.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SweptArg {
+    Allreduce,
+    Allgather,
+    Reducescatter,
+    Alltoall,
+    /// To the next rank, from the one before.
+    Sendrecv,
+    /// From rank 0.
+    Broadcast,
+    /// To rank 0.
+    Reduce,
 }
 
 /// `replay`.
@@ -415,6 +493,14 @@ impl ReplayArgs {
             BuffersArg::Warm => Buffers::Warm,
             BuffersArg::Cold => Buffers::Cold,
         }
+    }
+}
+
+/// Microseconds from 0 to a second.
+fn parse_gap(text: &str) -> Result<f64, String> {
+    match text.trim().parse::<f64>() {
+        Ok(us) if (0.0..=MAX_GAP_US).contains(&us) => Ok(us),
+        _ => Err(format!("'{text}' is not 0 to {MAX_GAP_US} µs")),
     }
 }
 

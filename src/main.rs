@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         Command::AllreduceBurst(args) => commands::allreduce_burst(args),
         Command::AlltoallSweep(args) => commands::alltoall_sweep(args),
         Command::Feasibility(args) => commands::feasibility(args),
+        Command::Sweep(args) => commands::sweep(args),
         Command::Replay(args) => commands::replay(args),
         // These need no ranks: one of a job's processes is enough.
         Command::Models if speaks => show(commands::models()),

@@ -293,6 +293,35 @@ impl World {
         Ok(())
     }
 
+    /// Rank 0's bytes on every rank, in place, through `MPI_Bcast`. At most 2^31 - 1 bytes.
+    pub fn broadcast_from_root(&self, buffer: &mut [u8]) {
+        #[cfg(feature = "mpi")]
+        if let Some(mpi) = &self.mpi {
+            mpi.world.process_at_rank(0).broadcast_into(buffer);
+        }
+        let _ = buffer;
+    }
+
+    /// Sums `send` over all ranks into rank 0's `receive`, which is empty elsewhere, through
+    /// `MPI_Reduce`.
+    ///
+    /// # Errors
+    /// As [`World::all_reduce_sum`].
+    pub fn reduce_sum_at_root(
+        &self,
+        dtype: DataType,
+        send: &[u8],
+        receive: &mut [u8],
+    ) -> Result<()> {
+        #[cfg(feature = "mpi")]
+        if let Some(mpi) = &self.mpi {
+            return mpi.reduce_sum_at_root(self.rank, dtype, send, receive);
+        }
+        let _ = dtype;
+        receive.copy_from_slice(send);
+        Ok(())
+    }
+
     /// Every rank's `send` in the order of ranks through `MPI_Allgather`. `receive` holds N times
     /// the bytes of `send`, at most 2^31 - 1.
     pub fn all_gather_into(&self, send: &[u8], receive: &mut [u8]) {
@@ -375,6 +404,38 @@ impl Mpi {
             DataType::Int8 => self.scatter::<i8, _>(send, receive, SystemOperation::sum()),
             DataType::Int32 => self.scatter::<i32, _>(send, receive, SystemOperation::sum()),
         }
+    }
+
+    fn reduce_sum_at_root(
+        &self,
+        rank: u32,
+        dtype: DataType,
+        send: &[u8],
+        receive: &mut [u8],
+    ) -> Result<()> {
+        match dtype {
+            DataType::Bf16 => self.collect::<u16, _>(rank, send, receive, &self.add_bf16),
+            DataType::Fp16 => self.collect::<u16, _>(rank, send, receive, &self.add_fp16),
+            DataType::Fp32 => self.collect::<f32, _>(rank, send, receive, SystemOperation::sum()),
+            DataType::Fp64 => self.collect::<f64, _>(rank, send, receive, SystemOperation::sum()),
+            DataType::Int8 => self.collect::<i8, _>(rank, send, receive, SystemOperation::sum()),
+            DataType::Int32 => self.collect::<i32, _>(rank, send, receive, SystemOperation::sum()),
+        }
+    }
+
+    fn collect<T, O>(&self, rank: u32, send: &[u8], receive: &mut [u8], operation: O) -> Result<()>
+    where
+        T: Equivalence + FromBytes + IntoBytes + zerocopy::Immutable,
+        O: mpi::collective::Operation,
+    {
+        let (send, receive) = typed::<T>(send, receive)?;
+        let root = self.world.process_at_rank(0);
+        if rank == 0 {
+            root.reduce_into_root(send, receive, operation);
+        } else {
+            root.reduce_into(send, operation);
+        }
+        Ok(())
     }
 
     fn scatter<T, O>(&self, send: &[u8], receive: &mut [u8], operation: O) -> Result<()>

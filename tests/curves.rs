@@ -412,7 +412,7 @@ fn gaps_lengthen_a_replay_by_their_sum() {
     let least = results(&result)[0]["burst_us"]["min"].as_f64().unwrap();
     assert!(least >= 100_000.0, "{least}: 20 gaps of 5 ms");
     assert_eq!(results(&result)[0]["plan"]["gap_us"], 5_000.0);
-    let note = "the times hold the plan's own gaps, 100 ms in all";
+    let note = "the times hold the plan's own gaps, 100 ms in all and 5.00 ms before an op";
     assert!(output.stdout.contains(note), "{}", output.stdout);
 
     // On a GPU a kernel makes them, in every mode.
@@ -449,6 +449,41 @@ fn a_full_step_is_verified_with_its_logits() {
     assert_eq!(output.code, 2, "{output:#?}");
     assert!(
         output.stderr.contains("vocabulary size of glm-4.5"),
+        "{}",
+        output.stderr
+    );
+}
+
+#[test]
+fn a_burst_with_gaps_is_longer_by_them_and_says_so() {
+    let scratch = Scratch::new();
+    let arguments = [
+        "allreduce-burst",
+        "--ops",
+        "10",
+        "--gap-us",
+        "3000",
+        "--gap-jitter-us",
+        "500",
+    ];
+    let output = host(&scratch, 2, &arguments).expect_code(0);
+    let result = output.result(&scratch.0.join("o"));
+    let one = &results(&result)[0];
+    let least = one["burst_us"]["min"].as_f64().unwrap();
+    assert!(least >= 30_000.0, "{least}");
+    let gap = one["plan"]["gap_us"].as_f64().unwrap();
+    assert!((3_000.0..3_500.0).contains(&gap), "{gap}");
+    let origin = one["plan"]["origin"].as_str().unwrap();
+    assert!(origin.contains("apart on every rank (seed 1)"), "{origin}");
+    assert!(
+        output.stdout.contains("the times hold"),
+        "{}",
+        output.stdout
+    );
+    let output = host(&scratch, 2, &["allreduce-burst", "--gap-us=-1"]);
+    assert_eq!(output.code, 2);
+    assert!(
+        output.stderr.contains("'-1' is not 0 to"),
         "{}",
         output.stderr
     );

@@ -1,10 +1,10 @@
 //! `allreduce-burst`: the all-reduces of one decode step, replayed as a burst.
 
-use super::job::{Job, launched};
+use super::job::{Job, launched, times_hold_gaps};
 use crate::cli::BurstArgs;
 use crate::clock::monotonic_ns;
 use crate::error::Result;
-use crate::plan::{self, BurstRequest, load_model};
+use crate::plan::{self, BurstRequest, Gaps, load_model};
 use crate::world::LaunchSite;
 
 const NAME: &str = "allreduce-burst";
@@ -17,18 +17,25 @@ const NAME: &str = "allreduce-burst";
 pub fn allreduce_burst(args: &BurstArgs) -> Result<i32> {
     let started_ns = monotonic_ns();
     let model = load_model(&args.plan.model)?;
-    let ranks = LaunchSite::from_environment().map_or(1, |site| site.size);
-    let plan = plan::allreduce_burst(
+    let here = LaunchSite::from_environment().unwrap_or(LaunchSite { rank: 0, size: 1 });
+    let mut plan = plan::allreduce_burst(
         &model,
         &BurstRequest {
             ops: args.plan.ops,
             bytes: args.plan.bytes,
             dtype: args.plan.dtype,
             batch: args.plan.batch,
-            full_step: args.plan.full_step.then_some(ranks),
+            full_step: args.plan.full_step.then_some(here.size),
         },
     )?;
+    let gaps = Gaps {
+        every_us: args.plan.gap_us,
+        jitter_us: args.plan.gap_jitter_us,
+        seed: args.plan.gap_seed,
+    };
+    gaps.put_into(&mut plan, here.rank);
     let site = launched(NAME)?;
+    let warnings = times_hold_gaps(&plan).into_iter().collect();
     Job {
         name: NAME,
         model: Some(model),
@@ -39,7 +46,7 @@ pub fn allreduce_burst(args: &BurstArgs) -> Result<i32> {
         machine: &args.machine,
         output: &args.output,
         question: None,
-        warnings: Vec::new(),
+        warnings,
         started_ns,
     }
     .run(site)

@@ -28,6 +28,7 @@ use crate::result::{
     Backend, CommandInfo, Failure, Host, Machine, RunResult, SCHEMA, Status, Warning,
 };
 use crate::supervisor::{Terminals, Worker, supervise};
+use crate::units::format_us;
 use crate::verdict::MIN_SAMPLES;
 use crate::world::LaunchSite;
 
@@ -395,6 +396,20 @@ impl OnRank<'_> {
 
 const HOST_NOTICE: &str = "\
 commbench: no GPU in use: measuring HOST MEMORY with MPI instead. These will not be GPU figures.";
+
+/// Says that times hold the plan's gaps.
+pub(super) fn times_hold_gaps(plan: &Plan) -> Option<Warning> {
+    let gaps_us: f64 = plan.ops.iter().map(|op| op.gap_us).sum();
+    (gaps_us > 0.0).then(|| Warning {
+        code: "times-hold-gaps".to_string(),
+        text: format!(
+            "the times hold the plan's own gaps, {} in all and {} before an op",
+            format_us(gaps_us),
+            format_us(gaps_us / plan.ops.len() as f64)
+        ),
+        remedy: None,
+    })
+}
 
 /// On host memory ranks need processors of their own, or times hold the wait for one.
 fn crowding(ready: &Ready<'_>, hosts: &[Host]) -> Vec<Warning> {

@@ -12,6 +12,7 @@ mod question;
 mod replay;
 mod report;
 mod run;
+mod sizes;
 mod sweep;
 mod variants;
 
@@ -20,6 +21,7 @@ pub use feasibility::feasibility;
 pub use plan::{models, plan};
 pub use replay::replay;
 pub use report::report;
+pub use sizes::sweep;
 pub use sweep::alltoall_sweep;
 
 use std::io::Write;

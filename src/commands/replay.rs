@@ -1,12 +1,10 @@
 //! `replay`: any list of ops from a plan file.
 
-use super::job::{Job, launched};
+use super::job::{Job, launched, times_hold_gaps};
 use crate::cli::PlanFileArgs;
 use crate::clock::monotonic_ns;
 use crate::error::Result;
-use crate::plan::{Plan, load_plan};
-use crate::result::Warning;
-use crate::units::format_us;
+use crate::plan::load_plan;
 
 const NAME: &str = "replay";
 
@@ -19,7 +17,7 @@ pub fn replay(args: &PlanFileArgs) -> Result<i32> {
     let started_ns = monotonic_ns();
     let plan = load_plan(&args.plan)?;
     let site = launched(NAME)?;
-    let warnings = gaps(&plan).into_iter().collect();
+    let warnings = times_hold_gaps(&plan).into_iter().collect();
     Job {
         name: NAME,
         model: None,
@@ -34,17 +32,4 @@ pub fn replay(args: &PlanFileArgs) -> Result<i32> {
         started_ns,
     }
     .run(site)
-}
-
-/// Says that times hold the plan's gaps.
-fn gaps(plan: &Plan) -> Option<Warning> {
-    let gaps_us: f64 = plan.ops.iter().map(|op| op.gap_us).sum();
-    (gaps_us > 0.0).then(|| Warning {
-        code: "times-hold-gaps".to_string(),
-        text: format!(
-            "the times hold the plan's own gaps, {} in all",
-            format_us(gaps_us)
-        ),
-        remedy: None,
-    })
 }

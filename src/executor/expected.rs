@@ -44,6 +44,9 @@ pub fn expected_parts(op: &Op, rank: u32, ranks: u32) -> Vec<Part> {
             .filter(|part| part.bytes > 0)
             .collect(),
         (None, OpKind::AllReduce) => whole(Source::Sum, 0, op.bytes),
+        (None, OpKind::Broadcast) => whole(Source::Rank(0), 0, op.bytes),
+        (None, OpKind::Reduce) if rank == 0 => whole(Source::Sum, 0, op.bytes),
+        (None, OpKind::Reduce) => Vec::new(),
         (None, OpKind::ReduceScatter) => {
             let share = op.output_bytes(rank, ranks);
             whole(Source::Sum, u64::from(rank) * share, share)
@@ -85,6 +88,8 @@ mod tests {
             bytes,
         };
         assert_eq!(of(OpKind::AllReduce, 8), [part(0, Source::Sum, 0, 8)]);
+        assert_eq!(of(OpKind::Broadcast, 8), [part(0, Source::Rank(0), 0, 8)]);
+        assert_eq!(of(OpKind::Reduce, 8), [], "rank 1 gets nothing");
         assert_eq!(of(OpKind::ReduceScatter, 8), [part(0, Source::Sum, 4, 4)]);
         assert_eq!(
             of(OpKind::AllGather, 8),
@@ -106,7 +111,7 @@ mod tests {
         #[test]
         fn parts_cover_the_output_and_stay_within_inputs(
             items in proptest::collection::vec(proptest::collection::vec(0u64..50, 4), 4),
-            kind in 0usize..5,
+            kind in 0usize..7,
         ) {
             let traffic = Arc::new(Traffic::of_items(&items, 3).unwrap());
             let op = match OpKind::ALL.get(kind) {

@@ -182,6 +182,8 @@ impl Executor for HostExecutor<'_> {
                 }
                 (None, OpKind::AllGather) => world.all_gather_into(send, receive),
                 (None, OpKind::AllToAll) => world.all_to_all(send, receive),
+                (None, OpKind::Broadcast) => world.broadcast_from_root(receive),
+                (None, OpKind::Reduce) => world.reduce_sum_at_root(op.dtype, send, receive)?,
             }
         }
         let us = us_between(arrival_ns, monotonic_ns());
@@ -200,7 +202,15 @@ impl Executor for HostExecutor<'_> {
         for (slot, bytes) in self.send.as_mut_bytes().chunks_mut(stride).enumerate() {
             layout.pattern.fill(rank, slot as u64, bytes);
         }
-        self.receive.as_mut_bytes().fill(POISON);
+        let plan = &self.plans[variant.plan];
+        let receive = self.receive.as_mut_bytes();
+        receive.fill(POISON);
+        // MPI broadcasts out of and into one buffer.
+        if rank == 0 && plan.ops.iter().any(|op| op.kind == OpKind::Broadcast) {
+            for (slot, bytes) in receive.chunks_mut(stride).enumerate() {
+                layout.pattern.fill(rank, slot as u64, bytes);
+            }
+        }
         Ok(())
     }
 
@@ -237,6 +247,8 @@ impl Executor for HostExecutor<'_> {
                 (None, OpKind::ReduceScatter) => "MPI_Reduce_scatter_block",
                 (None, OpKind::AllGather) => "MPI_Allgather",
                 (None, OpKind::AllToAll) => "MPI_Alltoall",
+                (None, OpKind::Broadcast) => "MPI_Bcast",
+                (None, OpKind::Reduce) => "MPI_Reduce",
             };
             if !calls.contains(&call) {
                 calls.push(call);
@@ -263,6 +275,9 @@ impl Executor for HostExecutor<'_> {
                 placement: Placement::InPlace,
                 ..
             } => "the MPI binding in use offers no in-place all-reduce",
+            _ if mixes_broadcasts(plan) => {
+                "broadcasts and other ops would share one buffer on host memory"
+            }
             _ if plan.exchange == Exchange::Grouped => "MPI has no groups of sends and receives",
             _ => return None,
         };
@@ -290,4 +305,11 @@ fn spin(us: f64) {
     while us_between(begin, monotonic_ns()) < us {
         std::hint::spin_loop();
     }
+}
+
+/// Whether a plan has broadcasts and other ops.
+fn mixes_broadcasts(plan: &Plan) -> bool {
+    let broadcasts = plan.ops.iter().filter(|op| op.kind == OpKind::Broadcast);
+    let count = broadcasts.count();
+    count > 0 && count < plan.ops.len()
 }

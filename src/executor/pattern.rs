@@ -290,7 +290,9 @@ mod tests {
                 let sum = summed(pattern, pattern.dtype, ranks, slot, op.bytes as usize);
                 sum[rank as usize * share(0)..][..share(0)].to_vec()
             }
-            (None, OpKind::AllReduce) => {
+            (None, OpKind::Broadcast) => input(0),
+            (None, OpKind::Reduce) if rank > 0 => Vec::new(),
+            (None, OpKind::AllReduce | OpKind::Reduce) => {
                 summed(pattern, pattern.dtype, ranks, slot, op.bytes as usize)
             }
         }

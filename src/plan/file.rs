@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::decode::{MAX_OP_BYTES, MAX_OPS};
+use super::gaps::MAX_GAP_US;
 use super::model::from_toml;
 use super::{DataType, Exchange, Op, OpKind, Plan, Traffic};
 use crate::error::{Error, Result};
@@ -17,9 +18,6 @@ pub const PLAN_SCHEMA: &str = "commbench/plan/1";
 
 /// A plan file larger than this is none.
 const MAX_FILE_BYTES: u64 = 16 << 20;
-
-/// A longer gap is no gap between ops of a decode step.
-const MAX_GAP_US: f64 = 1e6;
 
 /// Names stand in titles.
 const MAX_NAME_CHARS: usize = 200;

@@ -20,15 +20,21 @@ pub enum OpKind {
     AllGather,
     ReduceScatter,
     AllToAll,
+    /// Rank 0's data to every rank.
+    Broadcast,
+    /// The sum of all ranks' data at rank 0.
+    Reduce,
 }
 
 impl OpKind {
     /// Every kind.
-    pub const ALL: [OpKind; 4] = [
+    pub const ALL: [OpKind; 6] = [
         OpKind::AllReduce,
         OpKind::AllGather,
         OpKind::ReduceScatter,
         OpKind::AllToAll,
+        OpKind::Broadcast,
+        OpKind::Reduce,
     ];
 
     /// The name as nccl-tests users know it.
@@ -38,6 +44,8 @@ impl OpKind {
             OpKind::AllGather => "allgather",
             OpKind::ReduceScatter => "reducescatter",
             OpKind::AllToAll => "alltoall",
+            OpKind::Broadcast => "broadcast",
+            OpKind::Reduce => "reduce",
         }
     }
 
@@ -48,13 +56,15 @@ impl OpKind {
             OpKind::AllGather => "all-gather",
             OpKind::ReduceScatter => "reduce-scatter",
             OpKind::AllToAll => "all-to-all",
+            OpKind::Broadcast => "broadcast",
+            OpKind::Reduce => "reduce",
         }
     }
 
     /// "an all-reduce", "a reduce-scatter".
     pub fn with_article(self) -> String {
         let article = match self {
-            OpKind::ReduceScatter => "a",
+            OpKind::ReduceScatter | OpKind::Broadcast | OpKind::Reduce => "a",
             OpKind::AllReduce | OpKind::AllGather | OpKind::AllToAll => "an",
         };
         format!("{article} {}", self.words())
@@ -72,12 +82,16 @@ impl OpKind {
         match self {
             OpKind::AllReduce => 2.0 * (n - 1.0) / n,
             OpKind::AllGather | OpKind::ReduceScatter | OpKind::AllToAll => (n - 1.0) / n,
+            OpKind::Broadcast | OpKind::Reduce => 1.0,
         }
     }
 
     /// Whether it adds numbers up, and so depends on their type.
     pub fn reduces(self) -> bool {
-        matches!(self, OpKind::AllReduce | OpKind::ReduceScatter)
+        matches!(
+            self,
+            OpKind::AllReduce | OpKind::ReduceScatter | OpKind::Reduce
+        )
     }
 }
 
@@ -136,7 +150,9 @@ impl Op {
             (Some(traffic), _) => traffic.received_bytes(rank),
             (None, OpKind::AllGather) => self.bytes.saturating_mul(u64::from(ranks)),
             (None, OpKind::ReduceScatter) => self.bytes / u64::from(ranks.max(1)),
-            (None, OpKind::AllReduce | OpKind::AllToAll) => self.bytes,
+            (None, OpKind::AllReduce | OpKind::AllToAll | OpKind::Broadcast) => self.bytes,
+            (None, OpKind::Reduce) if rank == 0 => self.bytes,
+            (None, OpKind::Reduce) => 0,
         }
     }
 
@@ -183,7 +199,7 @@ impl Op {
         }
         let element = self.dtype.bytes();
         let unit = match self.kind {
-            OpKind::AllReduce | OpKind::AllGather => element,
+            OpKind::AllReduce | OpKind::AllGather | OpKind::Broadcast | OpKind::Reduce => element,
             OpKind::ReduceScatter | OpKind::AllToAll => element * u64::from(ranks),
         };
         if self.bytes == 0 || !self.bytes.is_multiple_of(unit) {

@@ -189,6 +189,49 @@ impl Communicator {
         self.passed("ncclAllGather", result)
     }
 
+    /// Enqueues the copying of rank 0's `count` elements at `send` to `receive` on every rank.
+    ///
+    /// # Errors
+    /// Exit code 3 with NCCL's words.
+    #[inline]
+    pub(super) fn broadcast(&self, call: Call<'_>) -> Result<()> {
+        // SAFETY: as `Call` promises.
+        let result = unsafe {
+            self.library.api.ncclBroadcast(
+                call.send as *const c_void,
+                call.receive as *mut c_void,
+                call.count as usize,
+                nccl_type(call.dtype),
+                0,
+                self.raw,
+                call.stream.raw().cast(),
+            )
+        };
+        self.passed("ncclBroadcast", result)
+    }
+
+    /// Enqueues the sum over all ranks of `count` elements at `send` into rank 0's `receive`.
+    ///
+    /// # Errors
+    /// Exit code 3 with NCCL's words.
+    #[inline]
+    pub(super) fn reduce_sum(&self, call: Call<'_>) -> Result<()> {
+        // SAFETY: as `Call` promises.
+        let result = unsafe {
+            self.library.api.ncclReduce(
+                call.send as *const c_void,
+                call.receive as *mut c_void,
+                call.count as usize,
+                nccl_type(call.dtype),
+                sys::ncclSum,
+                0,
+                self.raw,
+                call.stream.raw().cast(),
+            )
+        };
+        self.passed("ncclReduce", result)
+    }
+
     /// Enqueues the exchange of `count` elements between every two ranks by NCCL's own call, which
     /// the library must have (see [`Library::has_all_to_all`]).
     ///

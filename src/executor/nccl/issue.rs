@@ -44,6 +44,8 @@ pub(super) fn issue(
     match (&op.traffic, op.kind) {
         (None, OpKind::AllReduce) => communicator.all_reduce_sum(call),
         (None, OpKind::AllGather) => communicator.all_gather(call),
+        (None, OpKind::Broadcast) => communicator.broadcast(call),
+        (None, OpKind::Reduce) => communicator.reduce_sum(call),
         (None, OpKind::ReduceScatter) => communicator.reduce_scatter_sum(per_rank),
         (None, OpKind::AllToAll) if native => communicator.all_to_all(per_rank),
         (None, OpKind::AllToAll) => {
@@ -106,6 +108,8 @@ pub(super) fn calls_of(plan: &Plan, native: bool) -> String {
         let call = match (&op.traffic, op.kind) {
             (None, OpKind::AllReduce) => "ncclAllReduce",
             (None, OpKind::AllGather) => "ncclAllGather",
+            (None, OpKind::Broadcast) => "ncclBroadcast",
+            (None, OpKind::Reduce) => "ncclReduce",
             (None, OpKind::ReduceScatter) => "ncclReduceScatter",
             (None, OpKind::AllToAll) if native => "ncclAlltoAll",
             (None, OpKind::AllToAll) => "grouped ncclSend and ncclRecv",

@@ -28,6 +28,10 @@ ncclResult_t ncclReduceScatter(const void *send, void *receive, size_t receive_c
                                cudaStream_t stream);
 ncclResult_t ncclAllGather(const void *send, void *receive, size_t send_count, ncclDataType_t type,
                            ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclBroadcast(const void *send, void *receive, size_t count, ncclDataType_t type,
+                           int root, ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclReduce(const void *send, void *receive, size_t count, ncclDataType_t type,
+                        ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream);
 ncclResult_t ncclSend(const void *send, size_t count, ncclDataType_t type, int peer,
                       ncclComm_t comm, cudaStream_t stream);
 ncclResult_t ncclRecv(void *receive, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,

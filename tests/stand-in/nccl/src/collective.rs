@@ -32,6 +32,8 @@ enum Kind {
     AllGather(Buffers),
     ReduceScatter(Buffers),
     AllToAll(Buffers),
+    /// The sum of all ranks' inputs at this root.
+    Reduce(Buffers, usize),
     PointToPoint {
         sends: Vec<Message>,
         receives: Vec<Message>,
@@ -95,6 +97,7 @@ impl Kind {
             | Kind::AllGather(buffers)
             | Kind::ReduceScatter(buffers)
             | Kind::AllToAll(buffers) => (buffers.receive, buffers.bytes),
+            Kind::Reduce(buffers, _) => (buffers.receive, buffers.bytes),
             Kind::PointToPoint { receives, .. } => receives
                 .first()
                 .map_or((0, 0), |one| (one.address, one.bytes)),
@@ -110,6 +113,7 @@ impl Kind {
                 Kind::ReduceScatter(buffers) => reduce(comm, *buffers, part),
                 Kind::AllGather(buffers) => spread(comm, *buffers, whole),
                 Kind::AllToAll(buffers) => spread(comm, *buffers, part),
+                Kind::Reduce(buffers, root) => reduce_at(comm, *buffers, *root),
                 Kind::PointToPoint { sends, receives } => exchange(comm, sends, receives),
             }
         }
@@ -176,6 +180,17 @@ unsafe fn reduce(comm: &Comm, buffers: Buffers, piece_for: PieceFor) -> Result<(
     }
     unsafe { bytes_at(buffers.receive, bytes).copy_from_slice(sum) };
     Ok(())
+}
+
+/// Sums at the root alone; the others' outputs are left as they are.
+unsafe fn reduce_at(comm: &Comm, buffers: Buffers, root: usize) -> Result<(), Broken> {
+    let mut aside = vec![0u8; buffers.bytes];
+    let receive = if comm.rank == root {
+        buffers.receive
+    } else {
+        aside.as_mut_ptr() as usize
+    };
+    unsafe { reduce(comm, Buffers { receive, ..buffers }, whole) }
 }
 
 fn enqueue(comm: *const Comm, stream: RawStream, kind: Kind) -> Status {
@@ -289,6 +304,70 @@ pub unsafe extern "C" fn ncclAlltoAll(
     enter!("ncclAlltoAll");
     let (buffers, elements) = ((send, receive), (count, datatype));
     collective(Kind::AllToAll, buffers, elements, None, comm, stream)
+}
+
+#[unsafe(no_mangle)]
+#[allow(clippy::too_many_arguments)] // NCCL's own list.
+pub unsafe extern "C" fn ncclReduce(
+    send: *const c_void,
+    receive: *mut c_void,
+    count: usize,
+    datatype: c_int,
+    operation: c_int,
+    root: c_int,
+    comm: *const Comm,
+    stream: RawStream,
+) -> Status {
+    enter!("ncclReduce");
+    let Some(size) = element_bytes(datatype) else {
+        return INVALID_ARGUMENT;
+    };
+    if operation != SUM || !can_add(datatype) {
+        return INVALID_ARGUMENT;
+    }
+    let buffers = Buffers {
+        send: send as usize,
+        receive: receive as usize,
+        bytes: count * size,
+        datatype,
+    };
+    enqueue(comm, stream, Kind::Reduce(buffers, root as usize))
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ncclBroadcast(
+    send: *const c_void,
+    receive: *mut c_void,
+    count: usize,
+    datatype: c_int,
+    root: c_int,
+    comm: *const Comm,
+    stream: RawStream,
+) -> Status {
+    enter!("ncclBroadcast");
+    let Some(size) = element_bytes(datatype) else {
+        return INVALID_ARGUMENT;
+    };
+    if comm.is_null() {
+        return INVALID_ARGUMENT;
+    }
+    // SAFETY: not null; the caller vouches for the handle.
+    let (rank, ranks) = unsafe { (Comm::of(comm).rank, Comm::of(comm).ranks) };
+    let message = |peer, address| Message {
+        peer,
+        address,
+        bytes: count * size,
+    };
+    let root = root as usize;
+    let sends = if rank == root {
+        (0..ranks)
+            .map(|peer| message(peer, send as usize))
+            .collect()
+    } else {
+        Vec::new()
+    };
+    let receives = vec![message(root, receive as usize)];
+    enqueue(comm, stream, Kind::PointToPoint { sends, receives })
 }
 
 /// The sends and receives of an open group of this thread.
