@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::decode::{MAX_OP_BYTES, MAX_OPS};
 use super::gaps::MAX_GAP_US;
-use super::model::from_toml;
+use super::model::{check_text, from_toml};
 use super::{DataType, Exchange, Op, OpKind, Plan, Traffic};
 use crate::error::{Error, Result};
 use crate::files::{ReadError, read_text};
@@ -113,16 +113,11 @@ pub fn parse_plan(text: &str) -> std::result::Result<Plan, String> {
     if file.schema != PLAN_SCHEMA {
         return Err(format!(
             "its schema is '{}', this version reads '{PLAN_SCHEMA}'",
-            printable(&file.schema)
+            printable(&file.schema).replace('\n', " ")
         ));
     }
-    for (what, text) in [("name", &file.name), ("origin", &file.origin)] {
-        if text.chars().count() > MAX_NAME_CHARS {
-            return Err(format!(
-                "its {what} is longer than {MAX_NAME_CHARS} letters"
-            ));
-        }
-    }
+    check_text("name", &file.name, MAX_NAME_CHARS)?;
+    check_text("origin", &file.origin, MAX_NAME_CHARS)?;
     let mut total = 0u64;
     for block in &file.block {
         total = (block.op.len() as u64)
@@ -148,9 +143,9 @@ pub fn parse_plan(text: &str) -> std::result::Result<Plan, String> {
             ops.extend(once.iter().cloned());
         }
     }
-    let mut plan = Plan::alone(Plan::describe(&ops), printable(&file.name), ops);
+    let mut plan = Plan::alone(Plan::describe(&ops), file.name, ops);
     if !file.origin.is_empty() {
-        plan.origin = format!("{}: {}", plan.origin, printable(&file.origin));
+        plan.origin = format!("{}: {}", plan.origin, file.origin);
     }
     plan.exchange = file.exchange;
     Ok(plan)
@@ -346,6 +341,12 @@ gap_us = 12.5
             ("kind = \"alltoall\"", "kind = \"allreduce\"", "no traffic"),
             ("kind = \"alltoall\"", "kind = \"scatter\"", "scatter"),
             ("gap_us", "gap", "gap"),
+            (
+                "two layers",
+                "two\\nlayers",
+                "name holds the control character",
+            ),
+            ("commbench/plan/1", "comm\\nbench", "'comm bench'"),
         ];
         for (from, to, hint) in cases {
             let error = parse_plan(&BY_HAND.replace(from, to)).unwrap_err();

@@ -180,7 +180,7 @@ impl ModelFacts {
 }
 
 /// Texts go to terminals, where control characters are commands.
-fn check_text(field: &str, text: &str, most: usize) -> std::result::Result<(), String> {
+pub(super) fn check_text(field: &str, text: &str, most: usize) -> std::result::Result<(), String> {
     if let Some(found) = text.chars().find(|c| c.is_control()) {
         return Err(format!(
             "{field} holds the control character {}",
