@@ -109,6 +109,10 @@ pub struct BurstArgs {
     pub plan: PlanArgs,
     #[command(flatten, next_help_heading = "How it is replayed")]
     pub replay: ReplayArgs,
+    /// Measure what each op adds: the first k ops are replayed for every k, with nothing measured
+    /// inside a replay.
+    #[arg(long, help_heading = "How it is replayed")]
+    pub per_op: bool,
     #[command(flatten, next_help_heading = "How long it is measured")]
     pub sampling: SamplingArgs,
     #[command(flatten, next_help_heading = "What it runs on")]
@@ -287,6 +291,10 @@ pub struct PlanFileArgs {
     pub plan: PathBuf,
     #[command(flatten, next_help_heading = "How it is replayed")]
     pub replay: ReplayArgs,
+    /// Measure what each op adds: the first k ops are replayed for every k, with nothing measured
+    /// inside a replay.
+    #[arg(long, help_heading = "How it is replayed")]
+    pub per_op: bool,
     #[command(flatten, next_help_heading = "How long it is measured")]
     pub sampling: SamplingArgs,
     #[command(flatten, next_help_heading = "What it runs on")]

@@ -244,6 +244,9 @@ pub struct Measurement {
     pub busbw_gb_per_s: f64,
     /// Median device time of the plan on each rank, in µs, in rank order.
     pub per_rank_us: Vec<f64>,
+    /// What each op adds, where it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_op: Option<OpsFigures>,
     /// The rank with the longest device time most often.
     pub slowest_rank: RankShare,
     /// The rank that starts last most often: the others wait for it. `null` across hosts, whose
@@ -259,6 +262,30 @@ pub struct Measurement {
     pub verified: bool,
     pub verification: Verification,
     pub conditions: Conditions,
+}
+
+/// What each op of a plan adds to the ops before it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OpsFigures {
+    /// "prefix-plans": differences between replays of the first k ops and of the first k − 1,
+    /// sampled in turns. Nothing is measured inside a replay, so that nothing is perturbed.
+    pub method: String,
+    pub ops: Vec<OpFigures>,
+}
+
+/// What an op, or each op of a group, adds to the ops before it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OpFigures {
+    /// Index of the op in the plan, or of the first of the group.
+    pub first_op: u64,
+    /// Ops of the group.
+    pub ops: u64,
+    /// Difference of medians, in µs an op; below zero where noise is larger than an op.
+    pub us: f64,
+    /// 95 % bootstrap interval of `us`, in µs.
+    pub ci95_us: [f64; 2],
+    /// The same difference on each rank's own clock, in µs, in rank order.
+    pub per_rank_us: Vec<f64>,
 }
 
 /// A plan's figures as those of a whole decode step.

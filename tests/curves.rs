@@ -490,6 +490,55 @@ fn a_burst_with_gaps_is_longer_by_them_and_says_so() {
 }
 
 #[test]
+fn each_op_of_a_plan_gets_its_time_and_a_slow_one_is_named() {
+    let scratch = Scratch::new();
+    // The third op waits for 3 ms of compute: what it adds is that much more.
+    let plan = "schema = \"commbench/plan/1\"\nname = \"one slow op\"\n[[block]]\n[[block.op]]\nkind = \"allreduce\"\nbytes = 64\ndtype = \"fp32\"\n[[block.op]]\nkind = \"allgather\"\nbytes = 64\ndtype = \"fp32\"\n[[block.op]]\nkind = \"alltoall\"\nbytes = 64\ndtype = \"fp32\"\ngap_us = 3000.0\n[[block.op]]\nkind = \"reducescatter\"\nbytes = 64\ndtype = \"fp32\"\n";
+    std::fs::write(scratch.0.join("p.toml"), plan).unwrap();
+    for gpus in [false, true] {
+        let _ = std::fs::remove_dir_all(scratch.0.join("o"));
+        let arguments = ["replay", "p.toml", "--per-op"];
+        let output = if gpus {
+            on_stand_in(&scratch, 2, "", &arguments)
+        } else {
+            host(&scratch, 2, &arguments)
+        };
+        let result = output.expect_code(0).result(&scratch.0.join("o"));
+        validate(&result);
+        assert_eq!(results(&result).len(), if gpus { 3 } else { 1 });
+        // Beginnings are replayed in one mode, the one that engines decode in.
+        let found = results(&result)
+            .iter()
+            .find(|one| one["per_op"].is_object())
+            .unwrap();
+        assert_eq!(found["mode"], if gpus { "graph" } else { "eager" });
+        let ops = found["per_op"]["ops"].as_array().unwrap();
+        assert_eq!(ops.len(), 4);
+        let us: Vec<f64> = ops.iter().map(|op| op["us"].as_f64().unwrap()).collect();
+        let total = found["burst_us"]["median"].as_f64().unwrap();
+        assert!(
+            (us.iter().sum::<f64>() / total - 1.0).abs() < 1e-6,
+            "{us:?} make {total}"
+        );
+        assert!(us[2] > 2_500.0 && us[2] < 6_000.0, "{us:?}");
+        assert!(us[3] < us[2] / 2.0, "{us:?}");
+        let report = read(&scratch, "report.md");
+        assert!(
+            report.contains("## Ops") && report.contains("| op 2 |"),
+            "{report}"
+        );
+        let csv = read(&scratch, "samples.csv");
+        assert!(
+            csv.contains("\nfirst 3,"),
+            "the samples of beginnings are kept"
+        );
+        // What is made of the data again is the same.
+        run(alone(&scratch.0, &["report", "o"])).expect_code(0);
+        assert_eq!(read(&scratch, "report.md"), report);
+    }
+}
+
+#[test]
 fn bad_input_is_refused_with_the_value_and_a_remedy() {
     let scratch = Scratch::new();
     std::fs::write(

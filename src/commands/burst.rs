@@ -1,6 +1,6 @@
 //! `allreduce-burst`: the all-reduces of one decode step, replayed as a burst.
 
-use super::job::{Job, launched, times_hold_gaps};
+use super::job::{Job, launched, times_hold_gaps, with_beginnings};
 use crate::cli::BurstArgs;
 use crate::clock::monotonic_ns;
 use crate::error::Result;
@@ -39,7 +39,7 @@ pub fn allreduce_burst(args: &BurstArgs) -> Result<i32> {
     Job {
         name: NAME,
         model: Some(model),
-        plans: vec![plan],
+        plans: with_beginnings(plan, args.per_op),
         replay: &args.replay,
         one_mode: false,
         sampling: &args.sampling,

@@ -10,7 +10,9 @@ use super::machine::{all_transports, machine};
 use super::question::Question;
 use super::run::{RunFrame, exit_code};
 use super::show;
-use super::variants::{asked_variants, best_mode, possible_variants, reasons_against};
+use super::variants::{
+    asked_variants, beginnings_in_one_mode, best_mode, possible_variants, reasons_against,
+};
 use crate::cli::{BackendArg, MachineArgs, OutputArgs, ReplayArgs, SamplingArgs};
 use crate::clock::utc_now;
 use crate::error::{Error, Result, tell};
@@ -21,7 +23,7 @@ use crate::measure::{
     FEWEST_SAMPLES, Progress, SeriesWords, Session, Settings, SharedState, Silent,
     TerminalProgress, sample_all,
 };
-use crate::plan::{ModelFacts, Plan};
+use crate::plan::{ModelFacts, Plan, beginnings};
 use crate::process::wake_parent;
 use crate::report::{OutputFolder, PlanOutline, terminal_report};
 use crate::result::{
@@ -285,7 +287,7 @@ impl OnRank<'_> {
         let (variants, waived) = if self.job.one_mode {
             (best_mode(&variants, plans.len()), Vec::new())
         } else {
-            (variants, waived)
+            (beginnings_in_one_mode(variants, plans), waived)
         };
         let mut warnings = self.job.warnings.clone();
         warnings.extend(waived);
@@ -396,6 +398,17 @@ impl OnRank<'_> {
 
 const HOST_NOTICE: &str = "\
 commbench: no GPU in use: measuring HOST MEMORY with MPI instead. These will not be GPU figures.";
+
+/// A plan, and its beginnings where each op is asked for.
+pub(super) fn with_beginnings(plan: Plan, per_op: bool) -> Vec<Plan> {
+    let mut plans = if per_op {
+        beginnings(&plan)
+    } else {
+        Vec::new()
+    };
+    plans.insert(0, plan);
+    plans
+}
 
 /// Says that times hold the plan's gaps.
 pub(super) fn times_hold_gaps(plan: &Plan) -> Option<Warning> {

@@ -10,7 +10,10 @@ use super::question::Question;
 use crate::clock::{monotonic_ns, us_between};
 use crate::error::{Error, Exit, Result};
 use crate::measure::{Peer, Settings, SharedState};
-use crate::report::{Figures, OutputFolder, PlanOutline, exporters, measurement, write_error};
+use crate::plan::beginning_length;
+use crate::report::{
+    Beginning, Figures, OutputFolder, PlanOutline, exporters, measurement, ops_figures, write_error,
+};
 use crate::result::{Buffers, Failure, Measurement, RunResult, Series, Status, StoppedBy, Warning};
 
 /// What does not change while a run measures.
@@ -70,6 +73,7 @@ impl RunFrame {
                 all_series.push(series);
             }
         }
+        put_into_their_whole(&mut run, &all_series);
         run.warnings.extend(precision_warnings(&run));
         run.failure = failure.cloned();
         run.status = if run.results.iter().any(|one| !one.verified) {
@@ -161,6 +165,46 @@ fn lock_within(mutex: &Mutex<bool>, limit: Duration) -> Option<MutexGuard<'_, bo
             Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(10)),
         }
     }
+}
+
+/// Turns measurements of a plan's beginnings into figures of its ops. The samples stay.
+fn put_into_their_whole(run: &mut RunResult, series: &[Series]) {
+    let length_of = |one: &Measurement| beginning_length(&one.plan.name);
+    let measured = run.results.iter().zip(series);
+    let beginnings: Vec<(u64, &Series)> = measured
+        .filter_map(|(one, series)| Some((length_of(one)?, series)))
+        .collect();
+    let Some((_, first)) = beginnings.first() else {
+        return;
+    };
+    let (mode, placement) = (first.mode, first.placement);
+    let is_whole = |one: &Measurement| {
+        length_of(one).is_none() && one.mode == mode && one.placement == placement
+    };
+    // A beginning with wrong data makes its whole wrong.
+    let wrong = run
+        .results
+        .iter()
+        .find(|one| length_of(one).is_some() && !one.verified);
+    let wrong = wrong.map(|one| one.verification.clone());
+    let Some(whole) = run.results.iter().position(is_whole) else {
+        return run.results.retain(|one| length_of(one).is_none());
+    };
+    let mut all: Vec<Beginning<'_>> = beginnings
+        .iter()
+        .map(|(ops, series)| Beginning { ops: *ops, series })
+        .collect();
+    all.push(Beginning {
+        ops: run.results[whole].plan.ops,
+        series: &series[whole],
+    });
+    let figures = ops_figures(&all);
+    run.results[whole].per_op = figures;
+    if let Some(verification) = wrong {
+        run.results[whole].verified = false;
+        run.results[whole].verification = verification;
+    }
+    run.results.retain(|one| length_of(one).is_none());
 }
 
 /// Series that are told of one by one; of more, the widest is.

@@ -4,7 +4,7 @@ use crate::cli::ReplayArgs;
 use crate::error::{Error, Result};
 use crate::executor::Variant;
 use crate::executor::choose::Ready;
-use crate::plan::Plan;
+use crate::plan::{Plan, beginning_length};
 use crate::result::{Mode, Placement, Warning, series_label};
 use crate::world::World;
 
@@ -119,6 +119,23 @@ pub(super) fn best_mode(possible: &[Variant], plans: usize) -> Vec<Variant> {
         .or_else(|| by_preference.iter().max_by_key(|series| series.len()))
         .cloned()
         .unwrap_or_default()
+}
+
+/// The series without those of a plan's beginnings in more than one mode and placement: they are
+/// many, and the best mode is enough.
+pub(super) fn beginnings_in_one_mode(possible: Vec<Variant>, plans: &[Plan]) -> Vec<Variant> {
+    let is_beginning = |variant: &&Variant| beginning_length(&plans[variant.plan].name).is_some();
+    let of_beginnings: Vec<Variant> = possible.iter().filter(is_beginning).copied().collect();
+    let count = plans
+        .iter()
+        .filter(|plan| beginning_length(&plan.name).is_some())
+        .count();
+    let kept = best_mode(&of_beginnings, count);
+    let placement = kept.first().map(|variant| variant.placement);
+    let keep = |variant: &Variant| {
+        !is_beginning(&variant) || (kept.contains(variant) && Some(variant.placement) == placement)
+    };
+    possible.into_iter().filter(keep).collect()
 }
 
 /// The labels, or the first of them and how many more there are.

@@ -12,6 +12,7 @@ mod moe_layers;
 mod op;
 mod parallel;
 mod points;
+mod prefix;
 mod route;
 mod routing;
 mod sizes;
@@ -31,6 +32,7 @@ pub use parallel::{
     parallel_plans,
 };
 pub use points::{ReplaySize, all_gather_point, exchange_point, step_plan, tensor_parallel_point};
+pub use prefix::{beginning_length, beginnings};
 pub use route::{RoutingRule, route_layer};
 pub use routing::{rank_hit_probability, rank_hit_probability_in_groups};
 pub use sizes::{SizeStep, SizeSweep, SweptOp};

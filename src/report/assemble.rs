@@ -107,6 +107,7 @@ pub fn measurement(series: &Series, figures: &Figures<'_>) -> Option<Measurement
         algbw_gb_per_s: gb_per_s(figures.plan.algorithm_bytes),
         busbw_gb_per_s: gb_per_s(figures.plan.bus_bytes),
         per_rank_us,
+        per_op: None,
         slowest_rank: most_often(series, ranks, |rank| rank.device_us),
         last_to_arrive: figures
             .one_host

@@ -1,6 +1,7 @@
 //! report.md: the run as a page that can be pasted into an issue.
 
 use super::curves::{curve_columns, curve_notes, curve_rows, curves, times_of};
+use super::ops_words::{ops_table, ops_words};
 use super::table::{COLUMNS, conditions, footnotes, notices, origin, rows, title, verdict_words};
 use crate::result::RunResult;
 use crate::units::{format_bytes, printable, significant};
@@ -40,6 +41,15 @@ pub(crate) fn markdown(run: &RunResult) -> String {
             out.push_str(&plans_table(run));
         } else {
             out.push_str("\n![Burst times](burst.svg)\n");
+        }
+        for one in &run.results {
+            let Some(figures) = &one.per_op else { continue };
+            out.push_str("\n## Ops\n\n");
+            for line in ops_words(run) {
+                out.push_str(&format!("{}\n\n", plain(&line)));
+            }
+            let (header, rows) = ops_table(figures);
+            out.push_str(&table(&header, &rows));
         }
         out.push_str("\n## Conditions\n\n");
         for line in conditions(run) {

@@ -3,6 +3,7 @@
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
 use super::curves::{curve_columns, curve_notes, curve_rows, curves, times_of};
+use super::ops_words::ops_words;
 use crate::result::{Backend, Measurement, RankShare, RunResult, Status};
 use crate::stats::Summary;
 use crate::units::{format_bytes, group_thousands, median_and_interval, printable, significant};
@@ -349,7 +350,9 @@ pub fn terminal_report(run: &RunResult, folder: &str, files: &[&str], colour: bo
         } else {
             let header = COLUMNS.map(str::to_string).to_vec();
             out.push_str(&text_table(header, rows(run)));
-            footnotes(run)
+            let mut notes = footnotes(run);
+            notes.extend(ops_words(run));
+            notes
         };
         for line in notes {
             out.push_str(&format!("  {}\n", printable(&line)));

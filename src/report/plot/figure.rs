@@ -1,5 +1,6 @@
 //! What the figure says, before anything is drawn: texts, warnings and checked values.
 
+use crate::plan::beginning_length;
 use crate::result::{Measurement, RunResult, Series};
 use crate::stats::Summary;
 use crate::units::significant;
@@ -121,6 +122,10 @@ fn pair<'a>(
     let mut rows: Vec<Row<'a>> = Vec::new();
     let mut left_out = Vec::new();
     for one in series {
+        // In the figures of the whole plan.
+        if beginning_length(&one.plan).is_some() {
+            continue;
+        }
         let found = waiting.iter().position(|m| m.label == one.label());
         let Some(found) = found else {
             left_out.push(format!("{} (no summary)", one.label()));

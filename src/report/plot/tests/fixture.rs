@@ -146,6 +146,7 @@ impl Made {
             algbw_gb_per_s: 1.0,
             busbw_gb_per_s: 1.75,
             per_rank_us: Vec::new(),
+            per_op: None,
             slowest_rank: RankShare {
                 rank: 0,
                 share: 0.5,
