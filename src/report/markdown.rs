@@ -2,9 +2,12 @@
 
 use super::curves::{curve_columns, curve_notes, curve_rows, curves, times_of};
 use super::ops_words::{ops_table, ops_words};
+use super::lists::{
+    GPU_COLUMNS, PLAN_COLUMNS, RANKS_TEXT, gpu_rows, plan_rows, rank_columns, rank_rows,
+};
 use super::table::{COLUMNS, conditions, footnotes, notices, origin, rows, title, verdict_words};
 use crate::result::RunResult;
-use crate::units::{format_bytes, printable, significant};
+use crate::units::printable;
 
 /// The whole report.
 pub(crate) fn markdown(run: &RunResult) -> String {
@@ -38,7 +41,8 @@ pub(crate) fn markdown(run: &RunResult) -> String {
         }
         if is_curves {
             out.push_str("\n## Plans\n\n");
-            out.push_str(&plans_table(run));
+            let header = PLAN_COLUMNS.map(str::to_string);
+            out.push_str(&table(&header, &plan_rows(run)));
         } else {
             out.push_str("\n![Burst times](burst.svg)\n");
         }
@@ -55,43 +59,13 @@ pub(crate) fn markdown(run: &RunResult) -> String {
         for line in conditions(run) {
             out.push_str(&format!("- {}\n", plain(&line)));
         }
-        out.push_str("\n## Ranks\n\nMedian time of the plan on each rank, in µs. A rank that starts late makes the others wait: its own time is the shortest.\n\n");
-        let mut header = vec!["mode".to_string()];
-        header.extend((0..run.ranks).map(|rank| format!("rank {rank}")));
-        header.push("last to arrive".to_string());
-        let ranks: Vec<Vec<String>> = run
-            .results
-            .iter()
-            .map(|one| {
-                let mut row = vec![one.label.clone()];
-                row.extend(one.per_rank_us.iter().map(|us| significant(*us)));
-                row.push(one.last_to_arrive.as_ref().map_or("–".to_string(), |last| {
-                    format!("rank {} ({:.0} %)", last.rank, last.share * 100.0)
-                }));
-                row
-            })
-            .collect();
-        out.push_str(&table(&header, &ranks));
+        out.push_str(&format!("\n## Ranks\n\n{RANKS_TEXT}\n\n"));
+        out.push_str(&table(&rank_columns(run), &rank_rows(run)));
     }
     if !run.machine.gpus.is_empty() {
         out.push_str("\n## GPUs\n\n");
-        let header = ["rank", "host", "device", "GPU", "PCI bus", "memory"].map(str::to_string);
-        let gpus: Vec<Vec<String>> = run
-            .machine
-            .gpus
-            .iter()
-            .map(|gpu| {
-                vec![
-                    gpu.rank.to_string(),
-                    gpu.host.clone(),
-                    gpu.device.to_string(),
-                    gpu.name.clone(),
-                    gpu.pci_bus_id.clone(),
-                    format_bytes(gpu.memory_bytes),
-                ]
-            })
-            .collect();
-        out.push_str(&table(&header, &gpus));
+        let header = GPU_COLUMNS.map(str::to_string);
+        out.push_str(&table(&header, &gpu_rows(run)));
     }
     if !run.warnings.is_empty() {
         out.push_str("\n## Notes\n\n");
@@ -121,24 +95,6 @@ pub(crate) fn markdown(run: &RunResult) -> String {
         }
     }
     printable(&out)
-}
-
-/// What each plan of a run sends, and how its numbers came about.
-fn plans_table(run: &RunResult) -> String {
-    let mut seen: Vec<&str> = Vec::new();
-    let mut lines = Vec::new();
-    for one in &run.results {
-        if !seen.contains(&one.plan.name.as_str()) {
-            seen.push(&one.plan.name);
-            lines.push(vec![
-                one.plan.name.clone(),
-                one.plan.title.clone(),
-                one.plan.origin.clone(),
-            ]);
-        }
-    }
-    let header = ["plan", "ops of a replay", "origin"].map(str::to_string);
-    table(&header, &lines)
 }
 
 /// A Markdown table; cells are escaped.

@@ -6,6 +6,7 @@ mod curve_picture;
 mod curves;
 mod exporters;
 mod folder;
+mod lists;
 mod markdown;
 mod ops_words;
 mod per_op;
