@@ -54,7 +54,7 @@ pub enum Command {
     Models,
     /// Print what one decode step sends under each parallel plan. Runs nothing, needs no ranks.
     Plan(ShowPlanArgs),
-    /// Make report.md and the plots again from a result folder.
+    /// Make the reports and the plots again from a result folder.
     Report(ReportArgs),
     /// Print the JSON schema of result.json.
     Schema,

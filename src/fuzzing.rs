@@ -8,7 +8,7 @@ use crate::plan::{
     parse_plan, parse_tokens, parse_toml, plan_text,
 };
 use crate::report::plot::BurstPlot;
-use crate::report::{markdown, plans_text, read_samples, terminal_report, write_samples};
+use crate::report::{html, markdown, plans_text, read_samples, terminal_report, write_samples};
 use crate::result::{Buffers, RankSample, RunResult, Series};
 use crate::units::{format_bytes, format_us, median_and_interval, parse_bytes, significant};
 use std::path::Path;
@@ -161,6 +161,7 @@ pub fn result_json(data: &[u8]) {
             }
         })
         .collect();
+    printable(&html(&run, &series));
     drawn(&run, &series);
 }
 

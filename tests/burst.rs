@@ -7,9 +7,10 @@ mod common;
 use common::{Scratch, alone, files, mpirun, run};
 use serde_json::Value;
 
-const FILES: [&str; 5] = [
+const FILES: [&str; 6] = [
     "burst.png",
     "burst.svg",
+    "report.html",
     "report.md",
     "result.json",
     "samples.csv",
@@ -90,8 +91,10 @@ fn the_main_job_runs_with_any_number_of_ranks() {
         assert!(output.stderr.contains("measuring HOST MEMORY"));
         let report = std::fs::read_to_string(folder.join("report.md")).unwrap();
         assert!(report.contains("HOST MEMORY"));
-        let plot = std::fs::read_to_string(folder.join("burst.svg")).unwrap();
-        assert!(plot.contains("HOST MEMORY"));
+        for name in ["report.html", "burst.svg"] {
+            let text = std::fs::read_to_string(folder.join(name)).unwrap();
+            assert!(text.contains("HOST MEMORY"), "{name}");
+        }
     }
 }
 
@@ -116,7 +119,7 @@ fn without_an_asked_folder_each_run_gets_its_own_below_out() {
         run(mpirun(&scratch.0, 2, &quick(&["--ops", "3"]))).expect_code(0);
     }
     let names = scratch.files();
-    assert_eq!(names.len(), 10, "{names:?}");
+    assert_eq!(names.len(), 2 * FILES.len(), "{names:?}");
     assert!(
         names
             .iter()
@@ -299,7 +302,7 @@ fn a_report_is_made_again_from_its_data() {
             .unwrap()
     };
     let data = [written("result.json"), written("samples.csv")];
-    for name in ["report.md", "burst.svg", "burst.png"] {
+    for name in ["report.md", "report.html", "burst.svg", "burst.png"] {
         std::fs::remove_file(folder.join(name)).unwrap();
     }
     let output = run(alone(&scratch.0, &["report", "o"])).expect_code(0);

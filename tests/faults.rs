@@ -48,6 +48,8 @@ fn ended(scratch: &Scratch, child: Child, code: i32) -> (Output, Value) {
     });
     let result = output.result(&scratch.0.join("o"));
     assert_eq!(result["status"], "partial");
+    let page = std::fs::read_to_string(scratch.0.join("o/report.html")).unwrap();
+    assert!(page.contains("<li>PARTIAL</li>"));
     let leftovers = scratch.files();
     assert!(
         leftovers.iter().all(|name| !name.contains("tmp")),
@@ -332,7 +334,7 @@ fn wrong_data_is_exit_code_4_and_marks_everything() {
         "{}",
         output.stdout
     );
-    for name in ["report.md", "burst.svg"] {
+    for name in ["report.md", "report.html", "burst.svg"] {
         let text = std::fs::read_to_string(scratch.0.join("o").join(name)).unwrap();
         assert!(text.contains("WRONG DATA"), "{name}");
     }

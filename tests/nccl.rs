@@ -107,7 +107,7 @@ fn eight_ranks_replay_every_mode_with_right_data() {
     }
     assert_eq!(result["machine"]["nccl_version"], "2.28.9");
     // Nobody takes these for figures of a GPU.
-    for name in ["result.json", "report.md", "burst.svg"] {
+    for name in ["result.json", "report.md", "report.html", "burst.svg"] {
         let text = std::fs::read_to_string(scratch.0.join("o").join(name)).unwrap();
         assert!(text.contains("NOT A GPU"), "{name}");
     }

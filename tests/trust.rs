@@ -43,7 +43,7 @@ fn no_secret_of_the_environment_is_in_any_output() {
     let output = run(command).expect_code(0);
     assert!(!output.stdout.contains(secret) && !output.stderr.contains(secret));
     let files = scratch.files();
-    assert!(files.len() >= 5, "{files:?}");
+    assert!(files.len() >= 6, "{files:?}");
     for name in files {
         let bytes = std::fs::read(scratch.0.join(&name)).unwrap();
         let found = bytes
@@ -83,6 +83,7 @@ fn links_in_the_output_folder_are_replaced_and_not_followed() {
     for name in [
         "samples.csv",
         "report.md",
+        "report.html",
         "burst.svg",
         "burst.png",
         "probe",

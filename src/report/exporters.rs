@@ -2,6 +2,7 @@
 
 use super::curve_picture::picture;
 use super::curves::curves;
+use super::html::html;
 use super::markdown::markdown;
 use super::plot::curve::{CurvePicture, curve_png, curve_svg};
 use super::plot::{BurstPlot, PlotError};
@@ -30,6 +31,7 @@ pub fn exporters() -> Vec<Box<dyn Exporter>> {
         Box::new(Json),
         Box::new(Csv),
         Box::new(Markdown),
+        Box::new(Html),
         Box::new(Svg),
         Box::new(Png),
         Box::new(CurveSvg),
@@ -70,6 +72,17 @@ impl Exporter for Markdown {
     }
     fn export(&self, run: &RunResult, _: &[Series]) -> Result<Vec<u8>> {
         Ok(markdown(run).into_bytes())
+    }
+}
+
+struct Html;
+
+impl Exporter for Html {
+    fn file_name(&self) -> &'static str {
+        "report.html"
+    }
+    fn export(&self, run: &RunResult, series: &[Series]) -> Result<Vec<u8>> {
+        Ok(html(run, series).into_bytes())
     }
 }
 
@@ -141,4 +154,17 @@ fn drawn(
     let failed = |why: String| Error::other(format!("cannot draw the curves: {why}"));
     let picture = picture(run).ok_or_else(|| failed("there are none".to_string()))?;
     draw(&picture).map_err(|error| failed(error.to_string()))
+}
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_readme_names_every_file() {
+        let readme = include_str!("../../README.md");
+        for exporter in exporters() {
+            let name = format!("`{}`", exporter.file_name());
+            assert!(readme.contains(&name), "{name}");
+        }
+    }
 }

@@ -39,7 +39,7 @@ fn series(mode: Mode, base_us: f64, n: usize) -> Series {
     }
 }
 
-fn run() -> (RunResult, Vec<Series>) {
+pub(super) fn run() -> (RunResult, Vec<Series>) {
     let outline = PlanOutline::of(&plan(), 2);
     let all = vec![
         series(Mode::Eager, 1640.0, 120),
