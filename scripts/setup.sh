@@ -13,11 +13,18 @@ have_libclang() {
             ls /usr/lib/llvm-*/lib/clang/*/include/stddef.h >/dev/null 2>&1; }
 }
 
+# A browser that the tests of report.html can drive; scripts/test.sh asks for one.
+have_browser() {
+    command -v chromium || command -v chromium-browser ||
+        command -v google-chrome || command -v google-chrome-stable
+} >/dev/null
+
 missing_packages() {
     command -v cc >/dev/null && command -v make >/dev/null || echo build-essential
     have_libclang || echo libclang-dev
     command -v mpicc >/dev/null || echo libopenmpi-dev
     command -v mpirun >/dev/null || echo openmpi-bin
+    [ "${with_browser:-no}" = no ] || have_browser || echo chromium
 }
 
 install_missing() {

@@ -1,6 +1,10 @@
 #!/usr/bin/env bash
 # Installs what is missing and runs every check: format, lints, unit tests, and black-box tests of
-# the binary under mpirun. Needs no GPU.
+# the binary under mpirun, and its page in a browser. Needs no GPU.
+
+# Read by setup.sh and by the tests, which are waived without a browser otherwise.
+with_browser=yes
+export COMMBENCH_TESTS_NEED_CHROMIUM=1
 
 . "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 
