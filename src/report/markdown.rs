@@ -1,10 +1,10 @@
 //! report.md: the run as a page that can be pasted into an issue.
 
 use super::curves::{curve_columns, curve_notes, curve_rows, curves, times_of};
-use super::ops_words::{ops_table, ops_words};
 use super::lists::{
     GPU_COLUMNS, PLAN_COLUMNS, RANKS_TEXT, gpu_rows, plan_rows, rank_columns, rank_rows,
 };
+use super::ops_words::{ops_table, ops_words};
 use super::table::{COLUMNS, conditions, footnotes, notices, origin, rows, title, verdict_words};
 use crate::result::RunResult;
 use crate::units::printable;
