@@ -347,7 +347,14 @@ fn plant(result: &mut Value, payload: &str) {
             "/conditions/calls",
             "/conditions/nccl_choice",
         ] {
-            planted(one.pointer_mut(place).unwrap());
+            match one.pointer_mut(place) {
+                Some(value) => planted(value),
+                // The burst at batch 1, which the curves are held against, is a point of none.
+                None => assert!(
+                    place.starts_with("/step") && one["step"].is_null(),
+                    "{place}"
+                ),
+            }
         }
     }
 }
