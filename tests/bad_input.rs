@@ -153,7 +153,7 @@ fn a_disk_that_fills_up_later_costs_no_figures_and_leaves_no_half_file() {
         return;
     };
     let output = output.expect_code(3);
-    // Which file meets the end of the disk first depends on their sizes; none may be half there.
+    // Which file meets the end of the disk first depends on their sizes.
     let unwritten = output
         .stderr
         .split_once("cannot write ")
