@@ -21,6 +21,9 @@ cargo clippy --locked --quiet --all-targets --no-default-features -- -D warnings
 
 cargo clippy "${stand_in[@]}" --locked --quiet --all-targets -- -D warnings
 
+step "documentation"
+RUSTDOCFLAGS="-D warnings" cargo doc --locked --quiet --no-deps
+
 step "tests of the stand-ins"
 cargo test "${stand_in[@]}" --locked
 

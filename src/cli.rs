@@ -421,7 +421,7 @@ pub struct MachineArgs {
 /// What comes out.
 #[derive(Debug, Args)]
 pub struct OutputArgs {
-    /// Folder for the results [default: out/<UTC time>-<command>].
+    /// Folder for the results [default: out/TIME-COMMAND, TIME in UTC].
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Write the result as JSON to standard output, and nothing else there: --json -

@@ -171,6 +171,12 @@ fn a_disk_that_fills_up_later_costs_no_figures_and_leaves_no_half_file() {
         "the table is printed all the same"
     );
     assert!(output.stdout.contains("small/o/result.json\n"));
+    let remedy = if output.stdout.contains("small/o/samples.csv\n") {
+        "make room there, then: commbench report small/o"
+    } else {
+        "make room there, or --out DIR with another folder, and run again"
+    };
+    assert!(output.stderr.contains(remedy), "{}", output.stderr);
     assert!(!output.stdout.contains(".tmp"), "{}", output.stdout);
     assert!(output.stdout.ends_with("}\n"), "the JSON is whole");
 }

@@ -307,7 +307,19 @@ pub(super) fn save_but(
             }
         }
     }
+    let data = ["result.json", "samples.csv"];
     match first_error {
+        // Whatever else could not be written can be made from these two.
+        Some(error)
+            if data
+                .iter()
+                .all(|name| written.contains(name) || but.contains(name)) =>
+        {
+            Err(error.try_this(format!(
+                "make room there, then: commbench report {}",
+                folder.path().display()
+            )))
+        }
         Some(error) => Err(error),
         None => Ok(written),
     }

@@ -7,7 +7,7 @@ use super::Plan;
 const MOST: usize = 128;
 
 /// The plan's beginnings in ascending length, without the whole plan: of every op, or of about
-/// [`MOST`] equally spaced ones.
+/// `MOST` equally spaced ones.
 pub fn beginnings(plan: &Plan) -> Vec<Plan> {
     let ops = plan.ops.len();
     let step = ops.div_ceil(MOST).max(1);

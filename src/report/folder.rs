@@ -1,13 +1,14 @@
-//! The folder of a run's files. Each file is written beside its place and renamed, so that no
-//! reader ever sees half of one.
+//! The folder of a run's files. Each file is written without a name and named once it is whole, so
+//! that no reader ever sees half of one and a writer that is killed leaves nothing.
 
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags, open};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +17,10 @@ use crate::error::{Error, Result};
 /// Written and removed again when the folder is made: a full disk is found before measuring.
 const PROBE_BYTES: usize = 256 * 1024;
 
-/// The files of a run that must not be there yet.
+/// Others may read results; the umask may take more away.
+const FILE_MODE: u32 = 0o644;
+
+/// The file of a run that must not be there yet.
 const RESULT_FILE: &str = "result.json";
 
 /// A folder that can be written to.
@@ -75,22 +79,28 @@ impl OutputFolder {
         Ok(folder)
     }
 
-    /// Writes a file and removes it again; one without a name where the file system has such, so
-    /// that a process that is killed meanwhile leaves nothing.
+    /// Writes a file and removes it again.
     fn probe(&self) -> io::Result<()> {
         let bytes = vec![0u8; PROBE_BYTES];
-        let nameless = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-        match open(&self.path, nameless, Mode::RUSR | Mode::WUSR) {
-            Ok(file) => {
-                let mut file = File::from(file);
-                file.write_all(&bytes)?;
-                file.sync_all()
-            }
-            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT) => self
-                .write("probe", &bytes)
-                .and_then(|()| fs::remove_file(self.path.join("probe"))),
-            Err(error) => Err(error.into()),
+        if self.nameless(&bytes)?.is_none() {
+            self.write("probe", &bytes)?;
+            fs::remove_file(self.path.join("probe"))?;
         }
+        Ok(())
+    }
+
+    /// A file of `bytes` without a name, which the system frees when its writer dies; `None` where
+    /// the file system has no such files.
+    fn nameless(&self, bytes: &[u8]) -> io::Result<Option<File>> {
+        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+        let mut file = match open(&self.path, flags, Mode::from_raw_mode(FILE_MODE)) {
+            Ok(file) => File::from(file),
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        Ok(Some(file))
     }
 
     /// A folder that is there already, to write files of its run again.
@@ -111,14 +121,25 @@ impl OutputFolder {
     /// # Errors
     /// The system's error; nothing is left of the file then.
     pub fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let place = self.path.join(name);
         let temporary = self
             .path
             .join(format!(".{name}.{}.tmp", std::process::id()));
-        let written = create_new(&temporary).and_then(|mut file| {
-            file.write_all(bytes)?;
-            file.sync_all()
-        });
-        let done = written.and_then(|()| fs::rename(&temporary, self.path.join(name)));
+        let done = match self.nameless(bytes)? {
+            Some(file) => {
+                let named = give_name(&file, &place);
+                if named != Err(Errno::EXIST) {
+                    return Ok(named?);
+                }
+                // A name cannot be given over another file, only moved there.
+                give_name(&file, &temporary).map_err(io::Error::from)
+            }
+            None => create_new(&temporary).and_then(|mut file| {
+                file.write_all(bytes)?;
+                file.sync_all()
+            }),
+        };
+        let done = done.and_then(|()| fs::rename(&temporary, &place));
         if done.is_err() {
             let _ = fs::remove_file(&temporary);
         }
@@ -155,12 +176,19 @@ fn name_of_temporary(temporary: &OsStr) -> Option<&str> {
     is_number.then_some(name)
 }
 
+/// Names a nameless file.
+fn give_name(file: &File, path: &Path) -> rustix::io::Result<()> {
+    // The one way that needs no privilege: through the descriptor's entry in /proc.
+    let entry = format!("/proc/self/fd/{}", file.as_raw_fd());
+    linkat(CWD, entry, CWD, path, AtFlags::SYMLINK_FOLLOW)
+}
+
 /// Never follows a link: the name must not exist.
 fn create_new(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .write(true)
         .create_new(true)
-        .mode(0o644)
+        .mode(FILE_MODE)
         .open(path)
 }
 
@@ -239,6 +267,24 @@ mod tests {
         assert_eq!(error.exit, crate::error::Exit::Environment);
         assert!(error.what.contains("folder-file"), "{}", error.what);
         fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn a_file_has_no_name_before_it_is_whole() {
+        let path = scratch("folder-nameless");
+        let folder = OutputFolder::create(Some(&path), "", "").unwrap();
+        let names = || fs::read_dir(&path).unwrap().count();
+        let written = folder.nameless(b"whole").unwrap();
+        assert_eq!(names(), 0, "a writer killed here would leave a file");
+        if let Some(file) = written {
+            give_name(&file, &path.join("whole")).unwrap();
+            assert_eq!(fs::read_to_string(path.join("whole")).unwrap(), "whole");
+        }
+        for text in ["first", "second"] {
+            folder.write("twice", text.as_bytes()).unwrap();
+            assert_eq!(fs::read_to_string(path.join("twice")).unwrap(), text);
+        }
+        fs::remove_dir_all(&path).unwrap();
     }
 
     #[test]
