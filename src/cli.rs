@@ -338,6 +338,17 @@ pub struct CurveArgs {
     /// Seed of routed payloads.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+    #[command(flatten)]
+    pub formats: FormatArgs,
+    /// Replay as many layers of the step as stay within this many bytes a rank, at least one, and
+    /// scale to all.
+    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = parse_bytes)]
+    pub replay_bytes: u64,
+}
+
+/// What a token of an all-to-all is made of.
+#[derive(Debug, Args)]
+pub struct FormatArgs {
     /// Element type of dispatched tokens; fp8 carries a scale for each 128 elements [default: the
     /// model's].
     #[arg(long, value_name = "TYPE", value_parser = parse_token_format)]
@@ -345,10 +356,6 @@ pub struct CurveArgs {
     /// Element type of combined tokens [default: the model's].
     #[arg(long, value_name = "TYPE", value_parser = parse_token_format)]
     pub combine_dtype: Option<TokenFormat>,
-    /// Replay as many layers of the step as stay within this many bytes a rank, at least one, and
-    /// scale to all.
-    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = parse_bytes)]
-    pub replay_bytes: u64,
 }
 
 /// Tokens per GPU, ascending.
@@ -441,6 +448,8 @@ pub struct ShowPlanArgs {
     /// GPUs that share the model.
     #[arg(long, value_name = "N")]
     pub ranks: u64,
+    #[command(flatten)]
+    pub formats: FormatArgs,
     /// Print a JSON object instead of a table.
     #[arg(long, conflicts_with = "save")]
     pub json: bool,

@@ -4,8 +4,8 @@
 use crate::cli::{parse_precision, parse_seconds, parse_timeout};
 use crate::executor::slots::Slots;
 use crate::plan::{
-    BurstRequest, DataType, ModelFacts, OpKind, allreduce_burst, parallel_plans, parse_json,
-    parse_plan, parse_tokens, parse_toml, plan_text,
+    BurstRequest, DataType, ModelFacts, OpKind, TokenFormats, allreduce_burst, parallel_plans,
+    parse_json, parse_plan, parse_tokens, parse_toml, plan_text,
 };
 use crate::report::plot::BurstPlot;
 use crate::report::{html, markdown, plans_text, read_samples, terminal_report, write_samples};
@@ -105,7 +105,12 @@ fn volumes(model: &ModelFacts, request: &BurstRequest, ranks: u64) {
         }
         Err(error) => refused(&error),
     }
-    let plans = match parallel_plans(model, request.batch, ranks) {
+    let plans = match parallel_plans(
+        model,
+        TokenFormats::or_own(model, None, None),
+        request.batch,
+        ranks,
+    ) {
         Ok(plans) => plans,
         Err(error) => return refused(&error),
     };

@@ -54,6 +54,20 @@ impl RunResult {
         Ok(run)
     }
 
+    /// The curve that a measurement is a point of, with its mode and placement where the run has
+    /// several; `None` where it is a point of none.
+    pub fn curve_name(&self, measured: &Measurement) -> Option<String> {
+        let mut name = measured.step.as_ref()?.place.curve.clone();
+        if self.results.iter().any(|one| one.mode != measured.mode) {
+            name = format!("{name}, {}", measured.mode.name());
+        }
+        let differs = |one: &Measurement| one.placement != measured.placement;
+        if self.results.iter().any(differs) {
+            name = format!("{name}, {}", measured.placement.name());
+        }
+        Some(name)
+    }
+
     /// What types cannot say. Tables have a column a rank, so the number of ranks must be that of
     /// the figures.
     fn check(&self) -> Result<(), String> {

@@ -492,8 +492,9 @@ fn a_burst_with_gaps_is_longer_by_them_and_says_so() {
 #[test]
 fn each_op_of_a_plan_gets_its_time_and_a_slow_one_is_named() {
     let scratch = Scratch::new();
-    // The third op waits for 3 ms of compute: what it adds is that much more.
-    let plan = "schema = \"commbench/plan/1\"\nname = \"one slow op\"\n[[block]]\n[[block.op]]\nkind = \"allreduce\"\nbytes = 64\ndtype = \"fp32\"\n[[block.op]]\nkind = \"allgather\"\nbytes = 64\ndtype = \"fp32\"\n[[block.op]]\nkind = \"alltoall\"\nbytes = 64\ndtype = \"fp32\"\ngap_us = 3000.0\n[[block.op]]\nkind = \"reducescatter\"\nbytes = 64\ndtype = \"fp32\"\n";
+    // The third op waits for 30 ms of compute: what it adds is that much more, by far more than a
+    // neighbour on these processors takes away.
+    let plan = "schema = \"commbench/plan/1\"\nname = \"one slow op\"\n[[block]]\n[[block.op]]\nkind = \"allreduce\"\nbytes = 64\ndtype = \"fp32\"\n[[block.op]]\nkind = \"allgather\"\nbytes = 64\ndtype = \"fp32\"\n[[block.op]]\nkind = \"alltoall\"\nbytes = 64\ndtype = \"fp32\"\ngap_us = 30000.0\n[[block.op]]\nkind = \"reducescatter\"\nbytes = 64\ndtype = \"fp32\"\n";
     std::fs::write(scratch.0.join("p.toml"), plan).unwrap();
     for gpus in [false, true] {
         let _ = std::fs::remove_dir_all(scratch.0.join("o"));
@@ -520,7 +521,7 @@ fn each_op_of_a_plan_gets_its_time_and_a_slow_one_is_named() {
             (us.iter().sum::<f64>() / total - 1.0).abs() < 1e-6,
             "{us:?} make {total}"
         );
-        assert!(us[2] > 2_500.0 && us[2] < 6_000.0, "{us:?}");
+        assert!(us[2] > 25_000.0 && us[2] < 60_000.0, "{us:?}");
         assert!(us[3] < us[2] / 2.0, "{us:?}");
         let report = read(&scratch, "report.md");
         assert!(

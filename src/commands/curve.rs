@@ -1,7 +1,7 @@
 //! What the commands over tokens per GPU have in common.
 
-use crate::cli::{CurveArgs, PayloadArg};
-use crate::plan::{Exchanges, ModelFacts, Payload, ReplaySize, RoutingRule, TokenFormat};
+use crate::cli::{CurveArgs, FormatArgs, PayloadArg};
+use crate::plan::{Exchanges, ModelFacts, Payload, ReplaySize, RoutingRule, TokenFormats};
 use crate::result::Warning;
 
 /// The all-to-alls that `args` ask for.
@@ -11,7 +11,6 @@ pub(super) fn exchanges<'a>(
     payload: PayloadArg,
     ranks: u32,
 ) -> Exchanges<'a> {
-    let own = TokenFormat::Elements(model.activation_dtype);
     Exchanges {
         model,
         ranks,
@@ -22,9 +21,13 @@ pub(super) fn exchanges<'a>(
                 seed: args.seed,
             }),
         },
-        dispatch: args.dispatch_dtype.unwrap_or(own),
-        combine: args.combine_dtype.unwrap_or(own),
+        formats: formats(model, &args.formats),
     }
+}
+
+/// What tokens are made of.
+pub(super) fn formats(model: &ModelFacts, args: &FormatArgs) -> TokenFormats {
+    TokenFormats::or_own(model, args.dispatch_dtype, args.combine_dtype)
 }
 
 /// How much of a step a replay holds.

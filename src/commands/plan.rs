@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::curve::formats;
 use crate::cli::{ParallelArg, ShowPlanArgs};
 use crate::error::{Error, Result};
 use crate::plan::{
@@ -15,7 +16,8 @@ use crate::report::{models_table, plans_text};
 /// Exit code 2 for a model, batch or number of ranks that cannot be, 3 for an unreadable file.
 pub fn plan(args: &ShowPlanArgs) -> Result<String> {
     let model = load_model(&args.model)?;
-    let plans = parallel_plans(&model, args.batch, args.ranks)?;
+    let formats = formats(&model, &args.formats);
+    let plans = parallel_plans(&model, formats, args.batch, args.ranks)?;
     if let Some(path) = &args.save {
         return save(args, &model, path);
     }
@@ -37,7 +39,13 @@ fn save(args: &ShowPlanArgs, model: &ModelFacts, path: &Path) -> Result<String> 
         ParallelArg::EpAllToAll => ParallelKind::DpAttentionEpAllToAll,
         ParallelArg::EpAllGather => ParallelKind::DpAttentionEpAllGather,
     };
-    let plan = step_plan(model, kind, args.batch, ranks)?;
+    let plan = step_plan(
+        model,
+        formats(model, &args.formats),
+        kind,
+        args.batch,
+        ranks,
+    )?;
     let name = format!(
         "{} of {}, batch {}, {ranks} ranks",
         kind.name(),

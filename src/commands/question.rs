@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
-use crate::result::{Backend, Measurement, RunResult, Series};
+use crate::result::{Backend, RunResult, Series};
 use crate::verdict::{Absent, Curve, CurvePoint, FiguresKind, Request, Rules, Verdict, verdict};
 
 /// What is asked of a run's curves.
@@ -28,7 +28,9 @@ impl Question {
         let mut drawn: Vec<(String, Vec<CurvePoint>)> = Vec::new();
         for (measured, samples) in run.results.iter().zip(series) {
             let Some(step) = &measured.step else { continue };
-            let name = curve_name(run, measured);
+            let Some(name) = run.curve_name(measured) else {
+                continue;
+            };
             let point = CurvePoint {
                 tokens: step.place.tokens_per_gpu,
                 step_us: samples
@@ -63,20 +65,6 @@ impl Question {
             tpot_ms: self.tpot_ms,
             rules: Rules::default(),
         })
-    }
-}
-
-/// The curve of a measurement, with its mode where a run has several.
-fn curve_name(run: &RunResult, measured: &Measurement) -> String {
-    let curve = measured
-        .step
-        .as_ref()
-        .map_or(String::new(), |step| step.place.curve.clone());
-    let modes_differ = run.results.iter().any(|one| one.mode != measured.mode);
-    if modes_differ {
-        format!("{curve}, {}", measured.mode.name())
-    } else {
-        curve
     }
 }
 

@@ -70,7 +70,7 @@ fn plans(args: &SweepArgs, exchanges: &Exchanges<'_>) -> Result<Vec<Plan>> {
 /// The directions that differ, with the names of their curves: evenly split tokens of one type
 /// travel back as they came.
 fn directions(payload: PayloadArg, exchanges: &Exchanges<'_>) -> Vec<(&'static str, Direction)> {
-    if payload == PayloadArg::Uniform && exchanges.dispatch == exchanges.combine {
+    if payload == PayloadArg::Uniform && exchanges.formats.dispatch == exchanges.formats.combine {
         return vec![("all-to-all", Direction::Dispatch)];
     }
     [Direction::Dispatch, Direction::Combine]

@@ -73,6 +73,36 @@ impl TokenFormat {
     }
 }
 
+/// The formats of both directions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TokenFormats {
+    pub dispatch: TokenFormat,
+    pub combine: TokenFormat,
+}
+
+impl TokenFormats {
+    /// What is asked for, and else the model's own activations.
+    pub fn or_own(
+        model: &ModelFacts,
+        dispatch: Option<TokenFormat>,
+        combine: Option<TokenFormat>,
+    ) -> TokenFormats {
+        let own = TokenFormat::Elements(model.activation_dtype);
+        TokenFormats {
+            dispatch: dispatch.unwrap_or(own),
+            combine: combine.unwrap_or(own),
+        }
+    }
+
+    /// The format of one direction.
+    pub fn of(self, direction: Direction) -> TokenFormat {
+        match direction {
+            Direction::Dispatch => self.dispatch,
+            Direction::Combine => self.combine,
+        }
+    }
+}
+
 /// Where tokens go.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Payload {
@@ -100,8 +130,7 @@ pub struct Exchanges<'a> {
     pub model: &'a ModelFacts,
     pub ranks: u32,
     pub payload: Payload,
-    pub dispatch: TokenFormat,
-    pub combine: TokenFormat,
+    pub formats: TokenFormats,
 }
 
 impl Exchanges<'_> {
@@ -121,17 +150,11 @@ impl Exchanges<'_> {
             })
     }
 
-    fn format(&self, direction: Direction) -> TokenFormat {
-        match direction {
-            Direction::Dispatch => self.dispatch,
-            Direction::Combine => self.combine,
-        }
-    }
-
     /// About what a rank hands over in one all-to-all, in bytes: to decide how many fit a replay.
     pub fn expected_bytes(&self, tokens_per_gpu: u64, direction: Direction) -> u64 {
         let own = self
-            .format(direction)
+            .formats
+            .of(direction)
             .token_bytes(self.model.hidden_size)
             .saturating_mul(tokens_per_gpu);
         match self.payload {
@@ -178,7 +201,7 @@ impl Exchanges<'_> {
                 }
             };
             for direction in directions {
-                let format = self.format(*direction);
+                let format = self.formats.of(*direction);
                 let dtype = format.wire_dtype();
                 let token_bytes = format.token_bytes(self.model.hidden_size);
                 ops.push(match &routed {
@@ -224,8 +247,7 @@ mod tests {
             model,
             ranks: 8,
             payload,
-            dispatch: TokenFormat::Elements(DataType::Bf16),
-            combine: TokenFormat::Elements(DataType::Bf16),
+            formats: TokenFormats::or_own(model, None, None),
         }
     }
 
@@ -251,7 +273,7 @@ mod tests {
         assert_eq!(TokenFormat::Fp8.token_bytes(7168), 7392);
         let model = load_model("kimi-k2.5").unwrap();
         let mut exchanges = exchanges(&model, Payload::Uniform);
-        exchanges.dispatch = TokenFormat::Fp8;
+        exchanges.formats.dispatch = TokenFormat::Fp8;
         let both = [Direction::Dispatch, Direction::Combine];
         let ops = exchanges.ops(16, &both, 1).unwrap();
         assert_eq!((ops[0].bytes, ops[0].dtype), (16 * 7392, DataType::Int8));

@@ -257,7 +257,9 @@ fn write_op(op: &Op) -> FileOp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{BurstRequest, Direction, Exchanges, Payload, RoutingRule, TokenFormat};
+    use crate::plan::{
+        BurstRequest, Direction, Exchanges, Payload, RoutingRule, TokenFormat, TokenFormats,
+    };
     use crate::plan::{ReplaySize, allreduce_burst, exchange_point, load_model};
 
     const BY_HAND: &str = r#"
@@ -305,8 +307,7 @@ gap_us = 12.5
             model: &model,
             ranks: 4,
             payload: Payload::Routed(RoutingRule { skew: 1.0, seed: 3 }),
-            dispatch: TokenFormat::Fp8,
-            combine: TokenFormat::Elements(DataType::Bf16),
+            formats: TokenFormats::or_own(&model, Some(TokenFormat::Fp8), None),
         };
         let both = [Direction::Dispatch, Direction::Combine];
         let size = ReplaySize { bytes: u64::MAX };

@@ -21,7 +21,7 @@ mod traffic;
 
 pub use decode::{BurstRequest, allreduce_burst};
 pub use dtype::DataType;
-pub use exchange::{Direction, Exchanges, Payload, TokenFormat};
+pub use exchange::{Direction, Exchanges, Payload, TokenFormat, TokenFormats};
 pub use file::{PLAN_SCHEMA, load_plan, parse_plan, plan_text};
 pub use gaps::{Gaps, MAX_GAP_US};
 pub use model::{ModelFacts, load_model, preset_names};

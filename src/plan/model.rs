@@ -36,6 +36,7 @@ const PRESETS: &[(&str, &str)] = presets![
     "deepseek-v3",
     "glm-4.5",
     "glm-5",
+    "minimax-m2",
     "minimax-m2.5",
     "qwen3-235b-a22b",
     "qwen3.5-397b-a17b",

@@ -4,7 +4,9 @@ use serde::Serialize;
 
 use super::decode::MAX_OP_BYTES;
 use super::model::MAX_COUNT;
-use super::{ModelFacts, rank_hit_probability, rank_hit_probability_in_groups};
+use super::{
+    ModelFacts, TokenFormat, TokenFormats, rank_hit_probability, rank_hit_probability_in_groups,
+};
 use crate::error::{Error, Result};
 use crate::units::format_bytes;
 
@@ -98,9 +100,9 @@ pub struct Routing {
     pub rank_hit_probability: f64,
     /// Ranks that a token is expected on, p·N, its own among them.
     pub expected_ranks_per_token: f64,
-    /// Expected bytes to one peer, t·p·H·e.
+    /// Expected bytes of a dispatch to one peer, t·p·H·e.
     pub routed_bytes_per_peer: u64,
-    /// Bytes to one peer with a rank's tokens split evenly, t·H·e/N: the payload of published
+    /// Bytes of a dispatch to one peer with a rank's tokens split evenly, t·H·e/N: the payload of published
     /// sweeps.
     pub uniform_bytes_per_peer: u64,
 }
@@ -149,7 +151,12 @@ pub struct ParallelPlans {
 /// # Errors
 /// Exit code 2, naming the value, for facts that no model has, a batch of 0, fewer than 2 ranks,
 /// and payloads beyond any machine.
-pub fn parallel_plans(model: &ModelFacts, batch_tokens: u64, ranks: u64) -> Result<ParallelPlans> {
+pub fn parallel_plans(
+    model: &ModelFacts,
+    formats: TokenFormats,
+    batch_tokens: u64,
+    ranks: u64,
+) -> Result<ParallelPlans> {
     model.require()?;
     if batch_tokens == 0 {
         return Err(Error::usage("a batch of 0 tokens sends nothing").try_this("--batch 1"));
@@ -166,7 +173,7 @@ pub fn parallel_plans(model: &ModelFacts, batch_tokens: u64, ranks: u64) -> Resu
                 .try_this("the number of GPUs that share the model, for example --ranks 8"),
         );
     }
-    let step = Step::new(model, batch_tokens, ranks)?;
+    let step = Step::new(model, formats, batch_tokens, ranks)?;
     let mut plans = Vec::new();
     let mut absent = Vec::new();
     for kind in ParallelKind::ALL {
@@ -191,6 +198,7 @@ pub fn parallel_plans(model: &ModelFacts, batch_tokens: u64, ranks: u64) -> Resu
 
 struct Step<'a> {
     model: &'a ModelFacts,
+    formats: TokenFormats,
     batch: u64,
     ranks: u64,
     tokens_per_rank: Option<u64>,
@@ -199,7 +207,7 @@ struct Step<'a> {
 }
 
 impl<'a> Step<'a> {
-    fn new(model: &'a ModelFacts, batch: u64, ranks: u64) -> Result<Self> {
+    fn new(model: &'a ModelFacts, formats: TokenFormats, batch: u64, ranks: u64) -> Result<Self> {
         let batch_bytes = model
             .token_bytes()
             .checked_mul(batch)
@@ -213,6 +221,7 @@ impl<'a> Step<'a> {
             })?;
         Ok(Step {
             model,
+            formats,
             batch,
             ranks,
             tokens_per_rank: batch.is_multiple_of(ranks).then(|| batch / ranks),
@@ -288,7 +297,6 @@ impl<'a> Step<'a> {
 
     fn all_to_all(&self, tokens_per_rank: u64) -> (Vec<Calls>, Option<Routing>, String) {
         let model = self.model;
-        let own_bytes = tokens_per_rank * model.token_bytes();
         let (experts, per_token) = (model.routed_experts, model.experts_per_token);
         let on_rank = experts / self.ranks;
         let (p, choice) = match (model.expert_groups, model.groups_per_token) {
@@ -304,25 +312,46 @@ impl<'a> Step<'a> {
             ),
         };
         let peers = (self.ranks - 1) as f64;
-        let expected_bytes = |copies: f64| (own_bytes as f64 * copies).round() as u64;
-        let sent_bytes = expected_bytes(p * peers);
-        let calls = [Collective::Dispatch, Collective::Combine].map(|collective| Calls {
-            collective,
-            ops_per_step: model.moe_layers,
-            payload_bytes: sent_bytes,
-            sent_bytes,
+        // At most 2^41 · 4: the batch in the largest element is still far from overflow.
+        let own_bytes =
+            |format: TokenFormat| tokens_per_rank * format.token_bytes(model.hidden_size);
+        let expected_bytes =
+            |format, copies: f64| (own_bytes(format) as f64 * copies).round() as u64;
+        let TokenFormats { dispatch, combine } = self.formats;
+        let calls = [
+            (Collective::Dispatch, dispatch),
+            (Collective::Combine, combine),
+        ]
+        .map(|(collective, format)| {
+            let sent_bytes = expected_bytes(format, p * peers);
+            Calls {
+                collective,
+                ops_per_step: model.moe_layers,
+                payload_bytes: sent_bytes,
+                sent_bytes,
+            }
         });
         let routing = Routing {
             rank_hit_probability: p,
             expected_ranks_per_token: p * self.ranks as f64,
-            routed_bytes_per_peer: expected_bytes(p),
-            uniform_bytes_per_peer: own_bytes.div_ceil(self.ranks),
+            routed_bytes_per_peer: expected_bytes(dispatch, p),
+            uniform_bytes_per_peer: own_bytes(dispatch).div_ceil(self.ranks),
+        };
+        let own = TokenFormat::Elements(model.activation_dtype);
+        let of = match (dispatch, combine) {
+            (dispatch, combine) if dispatch == own && combine == own => String::new(),
+            (dispatch, combine) => format!(
+                " in {} for dispatch and {} for combine",
+                dispatch.name(),
+                combine.name()
+            ),
         };
         let note = format!(
-            "expected bytes, {choice}: a token goes once to each rank that holds one of its experts, which is {:.2} of {} ranks, and what stays on its own rank is not counted; {} to each peer, where the uniform payload of sweeps is {}",
+            "expected bytes{of}, {choice}: a token goes once to each rank that holds one of its experts, which is {:.2} of {} ranks, and what stays on its own rank is not counted; {} to each peer{}, where the uniform payload of sweeps is {}",
             routing.expected_ranks_per_token,
             self.ranks,
             format_bytes(routing.routed_bytes_per_peer),
+            if of.is_empty() { "" } else { " in a dispatch" },
             format_bytes(routing.uniform_bytes_per_peer)
         );
         (calls.to_vec(), Some(routing), note)

@@ -3,7 +3,12 @@ use crate::error::Exit;
 use crate::plan::{BurstRequest, allreduce_burst, load_model, preset_names};
 
 fn plans(name: &str, batch: u64, ranks: u64) -> ParallelPlans {
-    parallel_plans(&load_model(name).unwrap(), batch, ranks).unwrap()
+    let model = load_model(name).unwrap();
+    parallel_plans(&model, own(&model), batch, ranks).unwrap()
+}
+
+fn own(model: &ModelFacts) -> TokenFormats {
+    TokenFormats::or_own(model, None, None)
 }
 
 fn find(plans: &ParallelPlans, kind: ParallelKind) -> &ParallelPlan {
@@ -57,7 +62,7 @@ fn a_router_limited_to_groups_reaches_fewer_ranks() {
         routed_experts: 240,
         ..all.model
     };
-    let uneven = parallel_plans(&uneven, 12, 12).unwrap();
+    let uneven = parallel_plans(&uneven, own(&uneven), 12, 12).unwrap();
     assert_eq!(uneven.plans.len(), 1);
     assert!(
         uneven.absent[0]
@@ -86,7 +91,7 @@ fn tp_is_the_burst() {
             },
         )
         .unwrap();
-        let tp = &parallel_plans(&model, 3, 4).unwrap().plans[0];
+        let tp = &parallel_plans(&model, own(&model), 3, 4).unwrap().plans[0];
         assert_eq!(tp.ops_per_step, burst.ops.len() as u64);
         assert_eq!(tp.calls[0].payload_bytes, burst.ops[0].bytes);
     }
@@ -135,7 +140,7 @@ fn ways_that_do_not_apply_say_why_and_the_others_stay() {
         experts_per_token: 0,
         ..load_model("kimi-k2.5").unwrap()
     };
-    let dense = parallel_plans(&dense, 8, 8).unwrap();
+    let dense = parallel_plans(&dense, own(&dense), 8, 8).unwrap();
     assert_eq!((dense.plans.len(), dense.absent.len()), (1, 3));
     assert!(reasons(&dense).iter().all(|why| why.contains("dense")));
 
@@ -143,7 +148,7 @@ fn ways_that_do_not_apply_say_why_and_the_others_stay() {
         experts_per_token: 385,
         ..load_model("kimi-k2.5").unwrap()
     };
-    let greedy = parallel_plans(&greedy, 8, 8).unwrap_err();
+    let greedy = parallel_plans(&greedy, own(&greedy), 8, 8).unwrap_err();
     assert!(greedy.what.contains("experts_per_token = 385"), "{greedy}");
 }
 
@@ -158,7 +163,7 @@ fn impossible_requests_name_the_value_and_a_remedy() {
         (u64::MAX, 8, "18446744073709551615"),
         (1 << 40, 8, "1099511627776"),
     ] {
-        let error = parallel_plans(&model, batch, ranks).unwrap_err();
+        let error = parallel_plans(&model, own(&model), batch, ranks).unwrap_err();
         assert_eq!(error.exit, Exit::Usage);
         assert!(error.what.contains(hint), "{hint}: {}", error.what);
         assert!(error.remedy.is_some());
@@ -173,7 +178,7 @@ fn the_largest_figures_are_refused_not_wrapped() {
         hidden_size: MAX_COUNT,
         ..load_model("kimi-k2.5").unwrap()
     };
-    let error = parallel_plans(&model, 1 << 15, 8).unwrap_err();
+    let error = parallel_plans(&model, own(&model), 1 << 15, 8).unwrap_err();
     assert!(error.what.contains("64 bits"), "{}", error.what);
 }
 
@@ -201,7 +206,7 @@ proptest::proptest! {
             experts_per_token: k.min(experts),
             ..load_model("kimi-k2.5").unwrap()
         };
-        let all = parallel_plans(&model, t * ranks, ranks).unwrap();
+        let all = parallel_plans(&model, own(&model), t * ranks, ranks).unwrap();
         if model.moe_layers == 0 {
             proptest::prop_assert_eq!(all.plans.len(), 1);
             return Ok(());
@@ -224,4 +229,25 @@ proptest::proptest! {
         let routing = routed.routing.as_ref().unwrap();
         proptest::prop_assert_eq!(routing.uniform_bytes_per_peer, (t * row).div_ceil(ranks));
     }
+}
+
+#[test]
+fn fp8_dispatch_halves_what_is_dispatched_and_not_what_comes_back() {
+    let model = load_model("kimi-k2.5").unwrap();
+    let fp8 = TokenFormats::or_own(&model, Some(TokenFormat::Fp8), None);
+    let calls = |formats: TokenFormats| {
+        let all = parallel_plans(&model, formats, 64, 8).unwrap();
+        find(&all, ParallelKind::DpAttentionEpAllToAll).clone()
+    };
+    let (half, whole) = (calls(fp8), calls(own(&model)));
+    assert_eq!(half.calls[1], whole.calls[1]);
+    // 7,392 B with scales instead of 14,336.
+    let ratio = half.calls[0].sent_bytes as f64 / whole.calls[0].sent_bytes as f64;
+    assert!((ratio - 7392.0 / 14336.0).abs() < 1e-6, "{ratio}");
+    assert!(
+        half.note.contains("fp8 for dispatch and bf16 for combine"),
+        "{}",
+        half.note
+    );
+    assert!(!whole.note.contains("for dispatch"), "{}", whole.note);
 }

@@ -2,7 +2,7 @@
 //! global batch.
 
 use super::decode::{ALLREDUCES_PER_LAYER, MAX_OP_BYTES};
-use super::exchange::{Direction, Exchanges, Payload, TokenFormat};
+use super::exchange::{Direction, Exchanges, Payload, TokenFormats};
 use super::route::RoutingRule;
 use super::{CurvePlace, Exchange, ModelFacts, Op, OpKind, ParallelKind, Plan};
 use crate::error::{Error, Result};
@@ -149,8 +149,14 @@ pub fn exchange_point(
 /// # Errors
 /// Exit code 2 where [`parallel_plans`](super::parallel_plans) lists the plan as absent, and for
 /// payloads beyond any machine.
-pub fn step_plan(model: &ModelFacts, kind: ParallelKind, batch: u64, ranks: u32) -> Result<Plan> {
-    let listed = super::parallel_plans(model, batch, u64::from(ranks))?;
+pub fn step_plan(
+    model: &ModelFacts,
+    formats: TokenFormats,
+    kind: ParallelKind,
+    batch: u64,
+    ranks: u32,
+) -> Result<Plan> {
+    let listed = super::parallel_plans(model, formats, batch, u64::from(ranks))?;
     if let Some(absent) = listed.absent.iter().find(|one| one.kind == kind) {
         return Err(
             Error::usage(format!("no plan {}: {}", absent.name, absent.why))
@@ -172,13 +178,11 @@ pub fn step_plan(model: &ModelFacts, kind: ParallelKind, batch: u64, ranks: u32)
             all_gather_point(model, tokens_per_gpu, ranks, whole)
         }
         ParallelKind::DpAttentionEpAllToAll => {
-            let format = TokenFormat::Elements(model.activation_dtype);
             let exchanges = Exchanges {
                 model,
                 ranks,
                 payload: Payload::Routed(RoutingRule { skew: 0.0, seed: 1 }),
-                dispatch: format,
-                combine: format,
+                formats,
             };
             let both = [Direction::Dispatch, Direction::Combine];
             let exchange = Exchange::Auto;
@@ -215,18 +219,16 @@ fn batch_bytes(model: &ModelFacts, tokens_per_gpu: u64, ranks: u32) -> Result<(u
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{DataType, load_model, parallel_plans};
+    use crate::plan::{load_model, parallel_plans};
 
     const WHOLE: ReplaySize = ReplaySize { bytes: u64::MAX };
 
     fn exchanges(model: &ModelFacts) -> Exchanges<'_> {
-        let format = TokenFormat::Elements(DataType::Bf16);
         Exchanges {
             model,
             ranks: 8,
             payload: Payload::Uniform,
-            dispatch: format,
-            combine: format,
+            formats: TokenFormats::or_own(model, None, None),
         }
     }
 
@@ -234,7 +236,8 @@ mod tests {
     fn whole_steps_send_what_the_table_of_plans_says() {
         let model = load_model("kimi-k2.5").unwrap();
         for t in [1, 4, 32] {
-            let table = parallel_plans(&model, 8 * t, 8).unwrap();
+            let table =
+                parallel_plans(&model, TokenFormats::or_own(&model, None, None), 8 * t, 8).unwrap();
             let points = [
                 tensor_parallel_point(&model, t, 8, WHOLE).unwrap(),
                 all_gather_point(&model, t, 8, WHOLE).unwrap(),

@@ -25,17 +25,11 @@ pub(super) enum Of {
 
 /// The curves of a run in the order they first occur; empty where its plans are no points of any.
 pub(super) fn curves(run: &RunResult) -> Vec<RunCurve<'_>> {
-    let modes_differ = run
-        .results
-        .windows(2)
-        .any(|pair| pair[0].mode != pair[1].mode);
     let mut curves: Vec<RunCurve<'_>> = Vec::new();
     for one in &run.results {
-        let Some(step) = &one.step else { continue };
-        let mut name = step.place.curve.clone();
-        if modes_differ {
-            name = format!("{name}, {}", one.mode.name());
-        }
+        let Some(name) = run.curve_name(one) else {
+            continue;
+        };
         match curves.iter_mut().find(|curve| curve.name == name) {
             Some(curve) => curve.points.push(one),
             None => curves.push(RunCurve {
@@ -141,8 +135,13 @@ pub(super) fn curve_notes(run: &RunResult) -> Vec<String> {
         Some(first) if first.conditions.clock == "cuda-events" => "CUDA events around the plan",
         _ => "host clock",
     };
+    let samples = if least == most {
+        group_thousands(least)
+    } else {
+        format!("{} to {}", group_thousands(least), group_thousands(most))
+    };
     notes.push(format!(
-        "Each figure is a median of {least} to {most} samples; a sample is the slowest rank's time of one replay ({clock}). Data of every point {}.",
+        "Each figure is a median of {samples} samples; a sample is the slowest rank's time of one replay ({clock}). Data of every point {}.",
         if run.results.iter().all(|one| one.verified) {
             "checked: ok"
         } else {

@@ -124,7 +124,7 @@ fn aligned(header: &[&str], rows: impl Iterator<Item = Vec<String>>, words: usiz
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{load_model, parallel_plans, preset_names};
+    use crate::plan::{TokenFormats, load_model, parallel_plans, preset_names};
 
     #[test]
     fn models_have_a_row_each_with_figures_under_their_titles() {
@@ -147,11 +147,15 @@ mod tests {
     #[test]
     fn a_plan_that_does_not_apply_is_a_sentence_not_a_row() {
         let model = load_model("kimi-k2.5").unwrap();
-        let text = plans_text(&parallel_plans(&model, 1, 8).unwrap());
+        let text = plans_text(
+            &parallel_plans(&model, TokenFormats::or_own(&model, None, None), 1, 8).unwrap(),
+        );
         assert!(text.contains("1 token over 8 ranks\n"), "{text}");
         assert!(text.contains("all-gather): 1 token cannot"), "{text}");
         assert!(!text.contains("dispatch"), "{text}");
-        let text = plans_text(&parallel_plans(&model, 8, 8).unwrap());
+        let text = plans_text(
+            &parallel_plans(&model, TokenFormats::or_own(&model, None, None), 8, 8).unwrap(),
+        );
         for words in ["8 tokens over 8 ranks, 1 a rank", "dispatch", "combine"] {
             assert!(text.contains(words), "{words}: {text}");
         }

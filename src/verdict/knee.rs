@@ -28,11 +28,24 @@ pub enum Knee {
         value_us: f64,
         /// Share of the resamples whose medians alone put the knee at this t.
         confidence: f64,
+        /// Where most resamples put the knee; before `tokens` where the rise there is not sure
+        /// enough to be shown. `None` where none of them has one, and in older files.
+        #[serde(default)]
+        likeliest: Option<LikeliestKnee>,
         /// Samples of the point with the fewest.
         least_n: u64,
     },
     /// None is shown.
     None { reason: NoKnee, why: String },
+}
+
+/// The t at which most resamples have the knee.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LikeliestKnee {
+    /// Tokens per GPU.
+    pub tokens: u64,
+    /// Share of the resamples.
+    pub share: f64,
 }
 
 /// Why no knee is shown.
@@ -106,13 +119,15 @@ pub(super) fn knee_of(curve: &Drawn, rules: &Rules) -> Knee {
         ),
         Some(k) => {
             let mut draws = levels.draws[k - 1].clone();
+            let shares = levels.shares(curve, rise);
             Knee::At {
                 tokens: points[k].tokens,
                 flat_until: points[k - 1].tokens,
                 flat_us: levels.estimates[k - 1].exp(),
                 flat_ci95_us: ends_of(&mut draws, ERROR_RATE / 2.0).map(f64::exp),
                 value_us: points[k].ln_median.exp(),
-                confidence: levels.share_with_knee_at(curve, k, rise),
+                confidence: shares[k],
+                likeliest: likeliest(curve, &shares),
                 least_n: points.iter().map(|point| point.n).min().unwrap_or(0),
             }
         }
@@ -155,8 +170,9 @@ impl Levels {
         }
     }
 
-    /// Share of resamples in which `k` is the first candidate whose later points all lie above.
-    fn share_with_knee_at(&self, curve: &Drawn, k: usize, rise: f64) -> f64 {
+    /// Share of resamples in which each point is the first candidate whose later points all lie
+    /// above.
+    fn shares(&self, curve: &Drawn, rise: f64) -> Vec<f64> {
         let points = &curve.points;
         let resamples = points[0].ln_draws.len();
         let leaves = |r: usize, before: usize| {
@@ -165,9 +181,25 @@ impl Levels {
                 .iter()
                 .all(|point| point.ln_draws[r] > limit)
         };
-        let agreeing = (0..resamples)
-            .filter(|&r| (1..points.len()).find(|&before| leaves(r, before)) == Some(k))
-            .count();
-        agreeing as f64 / resamples as f64
+        let mut shares = vec![0.0; points.len()];
+        for r in 0..resamples {
+            if let Some(knee) = (1..points.len()).find(|&before| leaves(r, before)) {
+                shares[knee] += 1.0 / resamples as f64;
+            }
+        }
+        shares
     }
+}
+
+/// The point with the largest share, the first one of equals; a rise from the second point on, or
+/// at the last alone, is no knee.
+fn likeliest(curve: &Drawn, shares: &[f64]) -> Option<LikeliestKnee> {
+    let knees = SIDE..=shares.len() - SIDE;
+    let most = knees
+        .rev()
+        .max_by(|&one, &other| shares[one].total_cmp(&shares[other]))?;
+    (shares[most] > 0.0).then(|| LikeliestKnee {
+        tokens: curve.points[most].tokens,
+        share: shares[most],
+    })
 }

@@ -21,7 +21,7 @@ pub use compare::Comparison;
 pub use crossover::{Crossover, Enclosed, crossover};
 pub use curve::{Curve, CurvePoint};
 pub use figures::{LeftOut, Pair, PlanFigures, PointFigures, Verdict, verdict};
-pub use knee::{Knee, NoKnee, knee};
+pub use knee::{Knee, LikeliestKnee, NoKnee, knee};
 pub use request::{Absent, FiguresKind, Request, check_tpot};
 pub use rules::{ERROR_RATE, MIN_RESAMPLES, MIN_SAMPLES, Rules, StatedRules};
 pub use words::{answers, words};

@@ -28,6 +28,7 @@ fn one_of_each() {
         [
             answer("EP first", &flat, &[50.0, 50.0, 200.0, 200.0]),
             answer("TP first", &flat, &[200.0, 200.0, 50.0, 50.0]),
+            answer("open below", &flat, &[99.0, 200.0, 50.0, 50.0]),
             answer("always less", &flat, &[50.0, 50.0, 40.0, 40.0]),
             answer("always more", &flat, &[200.0, 300.0, 400.0, 400.0]),
             answer("partly", &flat, &[100.0, 101.0, 50.0, 50.0]),

@@ -1,6 +1,8 @@
 //! Curves whose verdict can be worked out on paper.
 
-use crate::verdict::{Crossover, Curve, CurvePoint, Knee, NoKnee, Rules, crossover, knee};
+use crate::verdict::{
+    Crossover, Curve, CurvePoint, Knee, LikeliestKnee, NoKnee, Rules, crossover, knee,
+};
 
 /// Twenty-one samples within ±1 % around each value.
 pub fn tight(plan: &str, values: &[(u64, f64)]) -> Curve {
@@ -49,6 +51,7 @@ fn a_jump_is_the_knee() {
         flat_ci95_us,
         value_us,
         confidence,
+        likeliest,
         least_n,
     } = found
     else {
@@ -60,6 +63,33 @@ fn a_jump_is_the_knee() {
     assert!(flat_ci95_us[1] / flat_ci95_us[0] < 1.1);
     // A draw of the drift now and then lifts the point at t = 4.
     assert!(confidence > 0.98, "{confidence}");
+    assert_eq!(
+        likeliest,
+        Some(LikeliestKnee {
+            tokens: 8,
+            share: confidence
+        })
+    );
+}
+
+#[test]
+fn a_rise_that_is_likely_and_not_sure_is_told_as_such() {
+    // At t = 8 the rise is 14 %, which drift could make of less than 10 %.
+    let found = knee(
+        &doubling("TP", &[100.0, 100.0, 100.0, 114.0, 200.0, 300.0]),
+        &Rules::default(),
+    );
+    let Knee::At {
+        tokens,
+        confidence,
+        likeliest: Some(likeliest),
+        ..
+    } = found
+    else {
+        panic!("{found:?}");
+    };
+    assert_eq!((tokens, likeliest.tokens), (16, 8));
+    assert!(likeliest.share > 0.5 && likeliest.share + confidence <= 1.0 + 1e-9);
 }
 
 #[test]

@@ -28,8 +28,25 @@ pub(super) fn answer(verdict: &Verdict, pair: &Pair) -> String {
             } else {
                 ("from", "below")
             };
+            let undecided: Vec<u64> = pair
+                .points
+                .iter()
+                .filter(|one| one.cheaper.is_none())
+                .map(|one| one.tokens)
+                .collect();
+            let (as_shown, open) = if undecided.is_empty() {
+                ("", String::new())
+            } else {
+                (
+                    ", as far as a difference is shown",
+                    format!(
+                        ", for at t = {} none is shown and they may cross there again",
+                        list(&undecided)
+                    ),
+                )
+            };
             format!(
-                "{plan} costs less communication than {reference} {side} about t = {place} tokens per GPU, and more {rest} (95 % interval {}; shown at t = {} and t = {}, interpolated between; {} of {resamples} resamples cross exactly once; {samples}).",
+                "{plan} costs less communication than {reference} {side} about t = {place} tokens per GPU, and more {rest}{as_shown} (95 % interval {}; shown at t = {} and t = {}, interpolated between; {} of {resamples} resamples cross exactly once{open}; {samples}).",
                 interval.unwrap_or_default(),
                 between[0],
                 between[1],

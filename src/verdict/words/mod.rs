@@ -98,17 +98,25 @@ fn knee(plan: &PlanFigures, min_rise: f64) -> String {
             flat_ci95_us,
             value_us,
             confidence,
+            likeliest,
             least_n,
         } => {
+            let agreeing = match likeliest {
+                Some(other) if other.tokens != *tokens => format!(
+                    "not shown before, though {} of resamples put it at t = {}",
+                    confidence_text(other.share),
+                    other.tokens
+                ),
+                _ => format!("{} of resamples put it there", confidence_text(*confidence)),
+            };
             let (flat, ends) =
                 median_and_interval(flat_us / 1e3, Some(flat_ci95_us.map(|us| us / 1e3)));
             format!(
-                "{name} has a knee by t = {tokens}: {} ms {} up to t = {flat_until}, {} ms at t = {tokens}, and more than {} above the part before from there on ({} of resamples put the knee exactly there; {least_n} samples or more a point).",
+                "{name} has a knee by t = {tokens}: {} ms {} up to t = {flat_until}, {} ms at t = {tokens}, and more than {} above the part before from there on ({agreeing}; {least_n} samples or more a point).",
                 flat,
                 ends.unwrap_or_default(),
                 significant(value_us / 1e3),
                 percent(min_rise),
-                confidence_text(*confidence),
             )
         }
         Knee::None { why, .. } => format!("No knee shown for {name}: {why}."),

@@ -3,7 +3,7 @@
 use crate::executor::ExecutorConditions;
 use crate::plan::{
     Direction, Exchange, Exchanges, ParallelKind, Payload, Plan, ReplaySize, RoutingRule,
-    TokenFormat, exchange_point, load_model, tensor_parallel_point,
+    TokenFormats, exchange_point, load_model, tensor_parallel_point,
 };
 use crate::report::tests::run;
 use crate::report::{Figures, PlanOutline, measurement};
@@ -87,13 +87,11 @@ fn tensor_parallel(tokens: u64) -> Plan {
 
 fn all_to_all(tokens: u64) -> Plan {
     let model = load_model("kimi-k2.5").unwrap();
-    let format = TokenFormat::Elements(model.activation_dtype);
     let exchanges = Exchanges {
         model: &model,
         ranks: RANKS,
         payload: Payload::Routed(RoutingRule { skew: 0.0, seed: 1 }),
-        dispatch: format,
-        combine: format,
+        formats: TokenFormats::or_own(&model, None, None),
     };
     let kind = ParallelKind::DpAttentionEpAllToAll;
     let both = [Direction::Dispatch, Direction::Combine];

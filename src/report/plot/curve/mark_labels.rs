@@ -53,7 +53,8 @@ pub struct MarkLabels {
 }
 
 impl MarkLabels {
-    /// Finds room for all labels, the most important first.
+    /// Finds room for all labels. Those of knees come first: they are short and belong close to
+    /// their rings, where that of a crossover can be told from afar by its dashed line.
     pub fn new(
         picture: &CurvePicture,
         chart: &Chart,
@@ -65,6 +66,11 @@ impl MarkLabels {
             labels: Vec::new(),
             left_out: 0,
         };
+        for (number, knee) in picture.knees.iter().enumerate() {
+            let distance = knee_radius(number, picture, chart) + 4.0;
+            let text = knee_text(knee, picture, chart);
+            all.add_beside(knee_at(knee, chart), distance, text);
+        }
         for crossover in &picture.crossovers {
             let mark = chart.at(crossover.tokens, crossover.us);
             all.add_beside(
@@ -72,11 +78,6 @@ impl MarkLabels {
                 CROSSOVER_RADIUS + 6.0,
                 crossover_text(crossover, picture),
             );
-        }
-        for (number, knee) in picture.knees.iter().enumerate() {
-            let distance = knee_radius(number, picture, chart) + 4.0;
-            let text = knee_text(knee, picture, chart);
-            all.add_beside(knee_at(knee, chart), distance, text);
         }
         for reference in &picture.references {
             all.add_along(reference, reference_text(reference, unit), chart);

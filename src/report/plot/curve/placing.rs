@@ -11,6 +11,10 @@ const LINE_MARGIN: f64 = 3.0;
 const POINT_COST: f64 = 14.0;
 /// The same, to avoid that the line from its mark to it crosses a text or another such line.
 const LEADER_COST: f64 = 120.0;
+/// The same, to avoid that it crosses one point of a line or of another mark.
+const CROSSING_COST: f64 = 4.0;
+/// Up to here from its mark, what that line crosses belongs to the mark.
+const AT_MARK: f64 = 14.0;
 /// How much further from a mark than asked a text is tried.
 const RINGS: [f64; 7] = [0.0, 8.0, 20.0, 40.0, 70.0, 110.0, 160.0];
 const DIRECTIONS: usize = 16;
@@ -69,9 +73,15 @@ impl Placing {
             if !within(room, self.area) || self.texts.iter().any(|text| overlap(*text, room)) {
                 continue;
             }
-            let way = distance(mark, nearest(mark, room)).max(near);
-            let cost = way + self.cost(mark, room);
-            if best.is_none_or(|(least, ..)| cost < least) {
+            let least = best.map_or(f64::INFINITY, |(least, ..)| least);
+            // What is quickly known first: most rooms are too far away.
+            let mut cost = distance(mark, nearest(mark, room)).max(near);
+            for more in [Self::cost_of_place, Self::cost_of_way] {
+                if cost < least {
+                    cost += more(self, mark, room);
+                }
+            }
+            if cost < least {
                 best = Some((cost, mark, room));
             }
         }
@@ -114,14 +124,23 @@ impl Placing {
         covered.count()
     }
 
-    /// What covering lines, and crossing texts on the way to the mark, costs.
-    fn cost(&self, mark: Point, room: Rect) -> f64 {
+    /// What covering lines costs.
+    fn cost_of_place(&self, _: Point, room: Rect) -> f64 {
+        POINT_COST * self.covered(room, LINE_MARGIN) as f64
+    }
+
+    /// What crossing texts, lines and marks on the way to the mark costs.
+    fn cost_of_way(&self, mark: Point, room: Rect) -> f64 {
         let end = nearest(mark, room);
         let crossed = self
             .texts
             .iter()
             .filter(|text| points_between(mark, end).any(|point| holds(**text, point)));
-        POINT_COST * self.covered(room, LINE_MARGIN) as f64 + LEADER_COST * crossed.count() as f64
+        let is_beside = |line: &&Point| {
+            distance(mark, **line) > AT_MARK && from_segment(**line, mark, end) < LINE_MARGIN
+        };
+        let passed = self.lines.iter().filter(is_beside);
+        LEADER_COST * crossed.count() as f64 + CROSSING_COST * passed.count() as f64
     }
 }
 
@@ -151,6 +170,19 @@ pub fn nearest((x, y): Point, room: Rect) -> Point {
 
 pub fn distance(from: Point, to: Point) -> f64 {
     (to.0 - from.0).hypot(to.1 - from.1)
+}
+
+/// How far a point is from the straight way between two others.
+fn from_segment(point: Point, from: Point, to: Point) -> f64 {
+    let along = (to.0 - from.0, to.1 - from.1);
+    let length_squared = along.0 * along.0 + along.1 * along.1;
+    let dot = (point.0 - from.0) * along.0 + (point.1 - from.1) * along.1;
+    let share = if length_squared > 0.0 {
+        (dot / length_squared).clamp(0.0, 1.0)
+    } else {
+        0.0
+    };
+    distance(point, (from.0 + share * along.0, from.1 + share * along.1))
 }
 
 /// Points on the way to `to`, which is the last.
