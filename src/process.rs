@@ -75,6 +75,36 @@ fn job_memory_in(line: &str) -> Option<PathBuf> {
     (ours && !name.contains('/') && !name.ends_with(" (deleted)")).then(|| PathBuf::from(path))
 }
 
+/// Files of shared memory that Open MPI makes for this rank, by their names: those of a process
+/// that had not mapped them yet when it was looked at.
+/// Source: btl/vader and btl/sm of Open MPI, KIND.HOST.UID.JOB.LOCALRANK with the job in hex.
+pub fn shared_memory_of_this_rank() -> Vec<PathBuf> {
+    let number = |name: &str| std::env::var(name).ok()?.parse::<u32>().ok();
+    let (Some(job), Some(rank)) = (
+        number("OMPI_MCA_ess_base_jobid"),
+        number("OMPI_COMM_WORLD_LOCAL_RANK"),
+    ) else {
+        return Vec::new();
+    };
+    let user = rustix::process::geteuid().as_raw();
+    fs::read_dir("/dev/shm")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| {
+            let name = entry.file_name();
+            name.to_str()
+                .is_some_and(|name| is_segment_of(name, user, job, rank))
+        })
+        .map(|entry| entry.path())
+        .collect()
+}
+
+fn is_segment_of(name: &str, user: u32, job: u32, rank: u32) -> bool {
+    let kind = name.starts_with("vader_segment.") || name.starts_with("sm_segment.");
+    kind && name.ends_with(&format!(".{user}.{job:x}.{rank}"))
+}
+
 /// Variables in which launchers tell a process its rank and the number of ranks: those of Open
 /// MPI, MPICH (PMI) and Slurm.
 pub(crate) const RANK_AND_SIZE_VARIABLES: [(&str, &str); 3] = [
@@ -156,6 +186,16 @@ mod tests {
     fn this_process_is_alive_and_an_impossible_one_is_gone() {
         assert_eq!(process_state(std::process::id()), ProcessState::Alive);
         assert_eq!(process_state(u32::MAX), ProcessState::Gone);
+    }
+
+    #[test]
+    fn a_segment_has_user_job_and_rank_in_its_name() {
+        let name = "vader_segment.vm.0.fa30001.1";
+        assert!(is_segment_of(name, 0, 0xfa3_0001, 1));
+        for (user, job, rank) in [(1, 0xfa3_0001, 1), (0, 0xfa3_0002, 1), (0, 0xfa3_0001, 2)] {
+            assert!(!is_segment_of(name, user, job, rank));
+        }
+        assert!(!is_segment_of("nccl-x.0.fa30001.1", 0, 0xfa3_0001, 1));
     }
 
     #[test]

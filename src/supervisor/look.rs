@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::error::{Error, Exit, tell};
-use crate::process::{ProcessState, process_state, shared_memory_of};
+use crate::process::{ProcessState, process_state, shared_memory_of, shared_memory_of_this_rank};
 use crate::world::LaunchSite;
 
 /// How often a supervisor looks after its launcher and its worker.
@@ -22,7 +22,7 @@ const LAST_MOMENTS: Duration = Duration::from_secs(6);
 pub(super) struct Looked {
     over_a_stop: AtomicBool,
     /// Shared memory of a worker whose launcher is gone, which cleans up after it otherwise.
-    orphaned: Mutex<Vec<PathBuf>>,
+    orphaned: Mutex<Option<Vec<PathBuf>>>,
 }
 
 impl Looked {
@@ -34,7 +34,12 @@ impl Looked {
     /// Removes what the worker and its launcher would have removed. For when the worker is gone.
     pub fn remove_orphaned_memory(&self) {
         let orphaned = self.orphaned.lock().unwrap_or_else(PoisonError::into_inner);
-        for path in orphaned.iter() {
+        let Some(mapped) = orphaned.as_ref() else {
+            return;
+        };
+        // Made after the look, by a worker that was still starting up.
+        let later = shared_memory_of_this_rank();
+        for path in mapped.iter().chain(&later) {
             // Each rank of the host tries: the first one succeeds.
             let _ = std::fs::remove_file(path);
         }
@@ -60,7 +65,7 @@ pub(super) fn look_after(site: LaunchSite, worker: u32, timeout: Duration) -> Ar
                 *found
                     .orphaned
                     .lock()
-                    .unwrap_or_else(PoisonError::into_inner) = memory;
+                    .unwrap_or_else(PoisonError::into_inner) = Some(memory);
                 return end(pid);
             }
             if process_state(worker) != ProcessState::Stopped {
