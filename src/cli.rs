@@ -23,6 +23,8 @@ Examples:
       the all-to-all alone, over tokens per GPU
   commbench plan --model path/to/config.json --batch 64 --ranks 8
       what a step sends under each parallel plan, from the formulas
+  commbench compare out/before out/after --gate 5%
+      what got slower, by how much, and how sure that is
 
 Exit codes: 0 done, 2 usage, 3 something is missing here, 4 wrong data, 5 a rank hung, 6 a rank
 died, 7 a gate failed, 1 anything else.";
@@ -56,8 +58,10 @@ pub enum Command {
     Plan(ShowPlanArgs),
     /// Make the reports and the plots again from a result folder.
     Report(ReportArgs),
-    /// Print the JSON schema of result.json.
-    Schema,
+    /// Compare result folders: what got slower or faster, by how much, and how sure that is.
+    Compare(CompareArgs),
+    /// Print the JSON schema of result.json, or of what `compare --json` writes.
+    Schema(SchemaArgs),
 }
 
 /// Which library moves the data.
@@ -479,20 +483,74 @@ pub struct ReportArgs {
     pub folder: PathBuf,
 }
 
+/// `compare`.
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    /// Result folders, the first to compare the others with. A comma joins runs of the same thing:
+    /// A1,A2,A3 B1,B2,B3.
+    #[arg(required = true, num_args = 1.., value_name = "FOLDER[,FOLDER…]")]
+    pub sides: Vec<String>,
+    /// End with exit code 7 where a plan is shown to be slower by more than this.
+    #[arg(long, value_name = "PERCENT", value_parser = parse_share)]
+    pub gate: Option<f64>,
+    /// Standard deviation that runs of the same thing are taken to differ by, where a side has
+    /// fewer than three runs to show it.
+    #[arg(long, value_name = "PERCENT", default_value = "3%", value_parser = parse_share)]
+    pub drift: f64,
+    /// Modes to compare, comma-separated [default: all].
+    #[arg(long, value_name = "MODE", value_delimiter = ',')]
+    pub mode: Vec<ModeArg>,
+    /// Compare runs of different things too, and say what differs.
+    #[arg(long)]
+    pub unlike: bool,
+    /// Write the comparison as JSON; - prints it instead of the table.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
+
+impl CompareArgs {
+    /// The modes asked for; empty for all.
+    pub fn modes(&self) -> Vec<Mode> {
+        modes(&self.mode)
+    }
+}
+
+/// `schema`.
+#[derive(Debug, Args)]
+pub struct SchemaArgs {
+    /// Which file.
+    #[arg(value_enum, default_value_t = SchemaArg::Result)]
+    pub of: SchemaArg,
+}
+
+/// Files with a schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SchemaArg {
+    /// result.json.
+    Result,
+    /// What `compare --json` writes.
+    Comparison,
+}
+
+/// In the order of tables, each once.
+fn modes(asked: &[ModeArg]) -> Vec<Mode> {
+    let is_asked = |mode: &Mode| {
+        asked.iter().any(|arg| {
+            matches!(
+                (arg, mode),
+                (ModeArg::Eager, Mode::Eager)
+                    | (ModeArg::Gated, Mode::Gated)
+                    | (ModeArg::Graph, Mode::Graph)
+            )
+        })
+    };
+    Mode::ALL.into_iter().filter(is_asked).collect()
+}
+
 impl ReplayArgs {
     /// The modes asked for; empty for "all there are".
     pub fn modes(&self) -> Vec<Mode> {
-        let asked = |mode: Mode| {
-            self.mode.iter().any(|arg| {
-                matches!(
-                    (arg, mode),
-                    (ModeArg::Eager, Mode::Eager)
-                        | (ModeArg::Gated, Mode::Gated)
-                        | (ModeArg::Graph, Mode::Graph)
-                )
-            })
-        };
-        Mode::ALL.into_iter().filter(|mode| asked(*mode)).collect()
+        modes(&self.mode)
     }
 
     /// The placements asked for.
@@ -531,6 +589,20 @@ pub(crate) fn parse_precision(text: &str) -> Result<f64, String> {
         // The smallest numbers become zero on the way from percent.
         Ok(value) if value * scale > 0.0 && value * scale < 1.0 => Ok(value * scale),
         _ => Err(format!("'{text}' is no precision (write 2% or 0.02)")),
+    }
+}
+
+/// `5%` or `0.05`, from 0 and less than 100 %.
+fn parse_share(text: &str) -> Result<f64, String> {
+    let (number, scale) = match text.strip_suffix('%') {
+        Some(number) => (number, 0.01),
+        None => (text, 1.0),
+    };
+    match number.trim().parse::<f64>() {
+        Ok(value) if (0.0..1.0).contains(&(value * scale)) => Ok(value * scale),
+        _ => Err(format!(
+            "'{text}' is no share from 0 to 100 % (write 5% or 0.05)"
+        )),
     }
 }
 

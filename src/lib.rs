@@ -8,6 +8,7 @@
 pub mod cli;
 pub mod clock;
 pub mod commands;
+pub mod compare;
 pub mod error;
 pub mod estate;
 pub mod executor;

@@ -38,8 +38,13 @@ fn main() -> ExitCode {
         Command::Models if speaks => show(commands::models()),
         Command::Plan(args) if speaks => show(commands::plan(args)),
         Command::Report(args) if speaks => show(commands::report(args)),
-        Command::Schema if speaks => show(Ok(commands::schema())),
-        Command::Models | Command::Plan(_) | Command::Report(_) | Command::Schema => Ok(0),
+        Command::Schema(args) if speaks => show(Ok(commands::schema(args))),
+        Command::Compare(args) if speaks => commands::compare(args),
+        Command::Models
+        | Command::Plan(_)
+        | Command::Report(_)
+        | Command::Schema(_)
+        | Command::Compare(_) => Ok(0),
     };
     match outcome {
         Ok(code) => ExitCode::from(code as u8),

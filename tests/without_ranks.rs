@@ -5,18 +5,24 @@ mod common;
 use common::{Scratch, alone, run};
 
 #[test]
-fn the_schema_file_is_that_of_the_types() {
+fn the_schema_files_are_those_of_the_types() {
     let scratch = Scratch::new();
+    for of in ["result", "comparison"] {
+        let printed = run(alone(&scratch.0, &["schema", of]))
+            .expect_code(0)
+            .stdout;
+        let kept = std::fs::read_to_string(format!(
+            "{}/schema/{of}.schema.json",
+            env!("CARGO_MANIFEST_DIR")
+        ))
+        .unwrap();
+        assert_eq!(
+            printed, kept,
+            "cargo run -- schema {of} > schema/{of}.schema.json"
+        );
+    }
     let printed = run(alone(&scratch.0, &["schema"])).expect_code(0).stdout;
-    let kept = std::fs::read_to_string(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/schema/result.schema.json"
-    ))
-    .unwrap();
-    assert_eq!(
-        printed, kept,
-        "cargo run -- schema > schema/result.schema.json"
-    );
+    assert!(printed.contains("RunResult"), "{printed}");
 }
 
 #[test]

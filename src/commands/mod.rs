@@ -1,6 +1,7 @@
 //! One file a subcommand. Each reads like the README's description of it.
 
 mod burst;
+mod compare;
 mod curve;
 mod environment;
 mod estate;
@@ -13,10 +14,12 @@ mod replay;
 mod report;
 mod run;
 mod sizes;
+mod stored;
 mod sweep;
 mod variants;
 
 pub use burst::allreduce_burst;
+pub use compare::compare;
 pub use feasibility::feasibility;
 pub use plan::{models, plan};
 pub use replay::replay;
@@ -26,6 +29,8 @@ pub use sweep::alltoall_sweep;
 
 use std::io::Write;
 
+use crate::cli::{SchemaArg, SchemaArgs};
+use crate::compare::Comparison;
 use crate::result::RunResult;
 
 /// Prints to standard output. A reader that has seen enough (head, less) is no error.
@@ -34,9 +39,12 @@ pub fn show(text: &str) {
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
-/// `schema`: the JSON schema of result.json, made from the types.
-pub fn schema() -> String {
-    let schema = schemars::schema_for!(RunResult);
+/// `schema`: the JSON schema of a file, made from the types.
+pub fn schema(args: &SchemaArgs) -> String {
+    let schema = match args.of {
+        SchemaArg::Result => schemars::schema_for!(RunResult),
+        SchemaArg::Comparison => schemars::schema_for!(Comparison),
+    };
     let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
     text.push('\n');
     text

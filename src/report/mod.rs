@@ -2,6 +2,7 @@
 //! CUDA.
 
 mod assemble;
+mod comparison;
 mod curve_picture;
 mod curves;
 mod exporters;
@@ -19,6 +20,7 @@ mod table;
 mod tests;
 
 pub use assemble::{Figures, PlanOutline, measurement};
+pub use comparison::comparison_text;
 pub use exporters::{Exporter, exporters};
 pub use folder::OutputFolder;
 pub(crate) use folder::write_error;

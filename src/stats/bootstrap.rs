@@ -27,6 +27,20 @@ pub fn bootstrap_medians(sorted: &[f64], resamples: usize, random: &mut SplitMix
         .collect()
 }
 
+/// The lower and the upper end of draws that leave `share` of them out at either side: the k-th
+/// smallest and the k-th largest with k = floor(share·(R + 1)), at least 1.
+///
+/// Not interpolated: another draw of the same kind lies below the k-th of R with probability
+/// k / (R + 1), so these ends keep the share however few the draws are, as long as k ≥ 1 is not
+/// forced. Source: Davison and Hinkley, Bootstrap Methods and their Application, section 5.2.
+pub fn ends_of(draws: &mut [f64], share: f64) -> [f64; 2] {
+    let count = draws.len();
+    let k = (share * (count as f64 + 1.0) + 1e-9) as usize;
+    let at = k.clamp(1, count) - 1;
+    let mut nth = |n: usize| *draws.select_nth_unstable_by(n, f64::total_cmp).1;
+    [nth(at), nth(count - 1 - at)]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,6 +75,14 @@ mod tests {
                 assert!((a - b).abs() < 4.0 * (0.5f64 / 40_000.0).sqrt(), "n = {n}");
             }
         }
+    }
+
+    #[test]
+    fn ends_by_hand() {
+        let mut draws: Vec<f64> = (1..=99).rev().map(f64::from).collect();
+        assert_eq!(ends_of(&mut draws, 0.05), [5.0, 95.0]);
+        assert_eq!(ends_of(&mut draws, 0.001), [1.0, 99.0]);
+        assert_eq!(ends_of(&mut [2.0], 0.5), [2.0, 2.0]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ mod median_ci;
 mod random;
 mod summary;
 
-pub use bootstrap::bootstrap_medians;
+pub use bootstrap::{bootstrap_medians, ends_of};
 pub use median_ci::median_ci95_ranks;
 pub use random::SplitMix64;
 pub use summary::{Summary, percentile_sorted};

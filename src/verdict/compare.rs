@@ -3,8 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::curve::{Drawn, DrawnPoint, ends_of};
+use super::curve::{Drawn, DrawnPoint};
 use super::rules::ERROR_RATE;
+use crate::stats::ends_of;
 
 /// Two plans at one t.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -5,9 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use super::compare::{Comparison, Shared, gaps};
 use super::crossings::{Crossing, crossings};
-use super::curve::{Drawn, ends_of};
+use super::curve::Drawn;
 use super::rules::ERROR_RATE;
 use super::{Curve, Rules};
+use crate::stats::ends_of;
 
 /// What the curves of two plans say about where they cross.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

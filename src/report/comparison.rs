@@ -1,0 +1,141 @@
+//! A comparison as text for a terminal.
+
+use comfy_table::{CellAlignment, ContentArrangement, Table};
+
+use super::table::STYLE;
+use crate::compare::{Comparison, Figure, Found, Gate, Pair};
+use crate::result::Placement;
+use crate::units::{group_thousands, median_and_interval, printable, significant};
+
+/// Lines of one kind that are shown; the JSON has all.
+const MOST_LINES: usize = 8;
+
+/// Labels first, then what the sides are, the table, and how it was made.
+pub fn comparison_text(found: &Comparison) -> String {
+    let mut out = String::new();
+    for notice in &found.notices {
+        out.push_str(&format!("{notice}\n"));
+    }
+    for side in &found.sides {
+        out.push_str(&format!("{}: {}\n", side.name, side.folders.join(", ")));
+    }
+    out.push_str(&table(found));
+    out.push('\n');
+    lines(&mut out, "not alike", &found.unlike);
+    lines(&mut out, "differs", &found.differences);
+    lines(&mut out, "left out", &found.left_out);
+    out.push_str(&format!("  {}\n", found.rules));
+    if let Some(gate) = &found.gate {
+        gate_lines(&mut out, gate);
+    }
+    printable(&out)
+}
+
+fn table(found: &Comparison) -> String {
+    let placements_differ = found
+        .pairs
+        .windows(2)
+        .any(|pair| pair[0].placement != pair[1].placement);
+    let mut table = Table::new();
+    table
+        .load_style(STYLE)
+        .set_content_arrangement(ContentArrangement::Disabled)
+        .set_header([
+            "plan and mode",
+            "before ms\n[95 % CI]",
+            "after ms\n[95 % CI]",
+            "after / before\n[95 %, all]",
+            "found",
+        ]);
+    for pair in &found.pairs {
+        table.add_row(row(pair, placements_differ));
+    }
+    for column in table.column_iter_mut().skip(1).take(3) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table.to_string()
+}
+
+fn row(pair: &Pair, placements_differ: bool) -> Vec<String> {
+    let [lo, hi] = pair.joint_ci95;
+    let mut name = pair.label.clone();
+    if !placements_differ {
+        for placement in [Placement::OutOfPlace, Placement::InPlace] {
+            name = name.replace(&format!(" {}", placement.name()), "");
+        }
+    }
+    vec![
+        name,
+        figure(&pair.base),
+        figure(&pair.other),
+        ratio_text(pair.ratio, [lo, hi]),
+        change(pair),
+    ]
+}
+
+/// A ratio with as many digits as tell it from 1.
+fn ratio_text(ratio: f64, ends: [f64; 2]) -> String {
+    let (value, interval) = median_and_interval(ratio, Some(ends));
+    format!("{value} {}", interval.unwrap_or_default())
+}
+
+fn figure(figure: &Figure) -> String {
+    let scaled = figure.ci95_us.map(|ends| ends.map(|us| us / 1e3));
+    let many = match figure.runs {
+        1 => format!("n = {}", group_thousands(figure.n)),
+        runs => format!("{runs} runs, n = {}", group_thousands(figure.n)),
+    };
+    match median_and_interval(figure.median_us / 1e3, scaled) {
+        (median, Some(interval)) => format!("{median} {interval} {many}"),
+        (median, None) => format!("{median} ({many})"),
+    }
+}
+
+/// "slower by 7.1 % to 22 %".
+fn change(pair: &Pair) -> String {
+    let percent = |value: f64| significant((value * 100.0).abs());
+    let [lo, hi] = pair.joint_ci95;
+    match pair.found {
+        Found::Slower => format!(
+            "slower by {} % to {} %",
+            percent(lo - 1.0),
+            percent(hi - 1.0)
+        ),
+        Found::Faster => format!(
+            "faster by {} % to {} %",
+            percent(1.0 - hi),
+            percent(1.0 - lo)
+        ),
+        Found::NoDifferenceShown => pair.found.words().to_string(),
+    }
+}
+
+fn lines(out: &mut String, what: &str, all: &[String]) {
+    for line in all.iter().take(MOST_LINES) {
+        out.push_str(&format!("  {what}: {line}\n"));
+    }
+    if all.len() > MOST_LINES {
+        let more = all.len() - MOST_LINES;
+        out.push_str(&format!("  {what}: {more} more (--json - has all)\n"));
+    }
+}
+
+fn gate_lines(out: &mut String, gate: &Gate) {
+    let limit = (gate.limit * 1e4).round() / 1e2;
+    let word = if gate.passed() { "passed" } else { "FAILED" };
+    out.push_str(&format!("  gate of {limit} %: {word}\n"));
+    lines(out, "slower than the gate allows", &gate.failed);
+    lines(out, "the gate cannot pass what is missing", &gate.missing);
+    if !gate.not_excluded.is_empty() {
+        out.push_str(&format!(
+            "  {} of the figures leave room for a regression beyond the gate: {}. Three runs or more a side, in turns, narrow them: compare A1,A2,A3 B1,B2,B3\n",
+            gate.not_excluded.len(),
+            gate.not_excluded
+                .iter()
+                .take(MOST_LINES)
+                .map(String::as_str)
+                .collect::<Vec<_>>()
+                .join(", ")
+        ));
+    }
+}
