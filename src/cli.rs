@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::plan::{DataType, MAX_GAP_US, TokenFormat, parse_tokens};
+use crate::plan::{DataType, LateRank, MAX_GAP_US, TokenFormat, parse_tokens};
 use crate::result::{Buffers, Mode, Placement};
 use crate::units::parse_bytes;
 
@@ -113,16 +113,27 @@ pub struct BurstArgs {
     pub plan: PlanArgs,
     #[command(flatten, next_help_heading = "How it is replayed")]
     pub replay: ReplayArgs,
-    /// Measure what each op adds: the first k ops are replayed for every k, with nothing measured
-    /// inside a replay.
-    #[arg(long, help_heading = "How it is replayed")]
-    pub per_op: bool,
+    #[command(flatten, next_help_heading = "What is looked at inside")]
+    pub inside: InsideArgs,
     #[command(flatten, next_help_heading = "How long it is measured")]
     pub sampling: SamplingArgs,
     #[command(flatten, next_help_heading = "What it runs on")]
     pub machine: MachineArgs,
     #[command(flatten, next_help_heading = "What comes out")]
     pub output: OutputArgs,
+}
+
+/// What is looked at inside a plan.
+#[derive(Debug, Args)]
+pub struct InsideArgs {
+    /// Measure what each op adds: the first k ops are replayed for every k, with nothing measured
+    /// inside a replay.
+    #[arg(long)]
+    pub per_op: bool,
+    /// Find the rank that comes late, and what waiting for it costs: replays of their own, with
+    /// each op stamped on each rank. What the stamps cost is printed.
+    #[arg(long)]
+    pub arrivals: bool,
 }
 
 /// What is sent.
@@ -151,15 +162,19 @@ pub struct PlanArgs {
     /// Add the embedding's all-reduce and the logits' all-gather to the layers' all-reduces.
     #[arg(long, conflicts_with_all = ["ops", "bytes"])]
     pub full_step: bool,
-    /// Compute before each op: a kernel that spins this long. The times hold it.
-    #[arg(long, value_name = "US", default_value_t = 0.0, value_parser = parse_gap)]
-    pub gap_us: f64,
+    /// Compute before each op: a kernel that spins this long. The times hold it. A list measures
+    /// each: 0,10,20,50.
+    #[arg(long, value_name = "US[,US…]", default_value = "0", value_delimiter = ',', value_parser = parse_gap)]
+    pub gap_us: Vec<f64>,
     /// Up to so much more before each op, another time on every rank: ranks arrive apart.
     #[arg(long, value_name = "US", default_value_t = 0.0, value_parser = parse_gap)]
     pub gap_jitter_us: f64,
     /// Seed of the jitter.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub gap_seed: u64,
+    /// So much more before each op on one rank alone: 3:50 makes rank 3 late by 50 µs.
+    #[arg(long, value_name = "RANK:US", value_parser = parse_late)]
+    pub late_rank: Option<LateRank>,
 }
 
 /// `alltoall-sweep`.
@@ -295,10 +310,8 @@ pub struct PlanFileArgs {
     pub plan: PathBuf,
     #[command(flatten, next_help_heading = "How it is replayed")]
     pub replay: ReplayArgs,
-    /// Measure what each op adds: the first k ops are replayed for every k, with nothing measured
-    /// inside a replay.
-    #[arg(long, help_heading = "How it is replayed")]
-    pub per_op: bool,
+    #[command(flatten, next_help_heading = "What is looked at inside")]
+    pub inside: InsideArgs,
     #[command(flatten, next_help_heading = "How long it is measured")]
     pub sampling: SamplingArgs,
     #[command(flatten, next_help_heading = "What it runs on")]
@@ -576,6 +589,23 @@ fn parse_gap(text: &str) -> Result<f64, String> {
     match text.trim().parse::<f64>() {
         Ok(us) if (0.0..=MAX_GAP_US).contains(&us) => Ok(us),
         _ => Err(format!("'{text}' is not 0 to {MAX_GAP_US} µs")),
+    }
+}
+
+/// `3:50`: rank 3, 50 µs.
+fn parse_late(text: &str) -> Result<LateRank, String> {
+    let parts = text.split_once(':').and_then(|(rank, us)| {
+        let rank = rank.trim().parse().ok()?;
+        Some((rank, us))
+    });
+    match parts {
+        Some((rank, us)) => Ok(LateRank {
+            rank,
+            us: parse_gap(us)?,
+        }),
+        None => Err(format!(
+            "'{text}' is no rank and time: 3:50 is rank 3, 50 µs"
+        )),
     }
 }
 

@@ -258,9 +258,17 @@ pub struct Measurement {
     pub busbw_gb_per_s: f64,
     /// Median device time of the plan on each rank, in µs, in rank order.
     pub per_rank_us: Vec<f64>,
+    /// What an op adds to the compute before it, where there is any: the plan's time beyond the
+    /// gaps of the rank that has most of them, over the ops, in µs. Where jitter makes another rank
+    /// the last at each op, waiting for it is in this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without_gaps_us: Option<Summary>,
     /// What each op adds, where it was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_op: Option<OpsFigures>,
+    /// Which rank comes late and what waiting for it costs, where it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<ArrivalFigures>,
     /// The rank with the longest device time most often.
     pub slowest_rank: RankShare,
     /// The rank that starts last most often: the others wait for it. `null` across hosts, whose
@@ -302,6 +310,61 @@ pub struct OpFigures {
     pub per_rank_us: Vec<f64>,
 }
 
+/// When the ranks came to each op of a plan, from replays in which each op was stamped.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ArrivalFigures {
+    /// Replays that were stamped and are in these figures.
+    pub replays: u64,
+    /// Median time of a stamped replay over that of a plain one.
+    pub perturbation: f64,
+    /// 95 % bootstrap interval of `perturbation`.
+    pub perturbation_ci95: [f64; 2],
+    /// "host-monotonic", or "globaltimer" of the GPUs.
+    pub clock: String,
+    /// How far the stamps of two ranks can be apart for the same moment, in µs: 0 where they read
+    /// one clock.
+    pub clock_error_us: f64,
+    /// Why there are no figures below: stamps that make a plan longer by more than a tenth change
+    /// what they are to measure.
+    pub withheld: Option<String>,
+    /// In rank order; empty where withheld.
+    pub ranks: Vec<RankArrival>,
+    /// In the order of the plan; empty where withheld.
+    pub ops: Vec<OpArrival>,
+    /// The rank that is late, where one is shown to be.
+    pub late_rank: Option<u32>,
+}
+
+/// How one rank spends a replay. Compute, waiting and moving add up to its time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RankArrival {
+    pub rank: u32,
+    /// How much later than the middle of the other ranks it comes to an op, in µs: the median over
+    /// the ops of a replay.
+    pub late_us: Summary,
+    /// Share of all stamped ops to which it came last, 0 to 1.
+    pub last_share: f64,
+    /// Between the end of an op and its being ready for the next one, in a replay, in µs.
+    pub compute_us: Summary,
+    /// For ranks that came later, in a replay, in µs.
+    pub waiting_us: Summary,
+    /// From the last rank's arrival at an op to its end here, in a replay, in µs.
+    pub moving_us: Summary,
+}
+
+/// One op over all ranks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OpArrival {
+    /// Index of the op in the plan.
+    pub op: u64,
+    /// From the first to the last rank's arrival, in µs.
+    pub spread_us: Summary,
+    /// From the last rank's arrival to the last rank's end, in µs.
+    pub moving_us: Summary,
+    /// Median of each rank's waiting for the last one, in µs, in rank order.
+    pub waiting_us: Vec<f64>,
+}
+
 /// A plan's figures as those of a whole decode step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StepFigures {
@@ -327,7 +390,7 @@ pub struct PlanSummary {
     pub bytes: u64,
     /// Of the first op.
     pub dtype: DataType,
-    /// Compute between ops, in µs.
+    /// Compute before an op, in µs: the mean over the ops, on the middle rank.
     pub gap_us: f64,
     /// How the numbers came about.
     pub origin: String,
@@ -459,6 +522,28 @@ pub struct RankSample {
     pub issue_us: f64,
     /// CLOCK_MONOTONIC of the host when the rank started, in ns.
     pub arrival_ns: u64,
+}
+
+/// The times of one op on one rank, in ns of the clock that the rank reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpStamp {
+    /// The op before it had ended.
+    pub free_ns: u64,
+    /// The compute before it had ended too: the rank could begin.
+    pub ready_ns: u64,
+    pub end_ns: u64,
+}
+
+/// The stamps of one replay on one rank, an op each.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RankStamps {
+    /// Which clock it read: ranks with one name read the same one.
+    pub clock: String,
+    /// From that clock to CLOCK_MONOTONIC of the host, in ns: to be added, wrapping.
+    pub to_host_ns: i64,
+    /// How far `to_host_ns` can be off, in ns.
+    pub error_ns: u64,
+    pub ops: Vec<OpStamp>,
 }
 
 /// All samples of one measurement.

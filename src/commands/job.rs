@@ -13,7 +13,7 @@ use super::show;
 use super::variants::{
     asked_variants, beginnings_in_one_mode, best_mode, possible_variants, reasons_against,
 };
-use crate::cli::{BackendArg, MachineArgs, OutputArgs, ReplayArgs, SamplingArgs};
+use crate::cli::{BackendArg, InsideArgs, MachineArgs, OutputArgs, ReplayArgs, SamplingArgs};
 use crate::clock::utc_now;
 use crate::error::{Error, Result, tell};
 use crate::estate::Estate;
@@ -32,7 +32,7 @@ use crate::result::{
 use crate::supervisor::{Terminals, Worker, supervise};
 use crate::units::format_us;
 use crate::verdict::MIN_SAMPLES;
-use crate::world::LaunchSite;
+use crate::world::{LaunchSite, World};
 
 /// Sampling time of a series where the user names none: of a plan that is alone, and of one among
 /// the points of curves.
@@ -182,9 +182,16 @@ impl Job<'_> {
         }
     }
 
-    fn outlines(&self, ranks: u32) -> Vec<PlanOutline> {
-        let outline = |plan| PlanOutline::of(plan, ranks);
-        self.plans.iter().map(outline).collect()
+    /// The outlines of the plans. Collective: ranks may have more or less to compute.
+    fn outlines(&self, world: &World) -> Result<Vec<PlanOutline>> {
+        let gaps = |plan: &Plan| plan.ops.iter().map(|op| op.gap_us).sum();
+        let mine: Vec<f64> = self.plans.iter().map(gaps).collect();
+        let all = world.all_gather(&mine)?;
+        let outline = |(index, plan): (usize, &Plan)| {
+            let sums = all.iter().map(|rank| rank[index]).collect();
+            PlanOutline::of(plan, world.size()).with_gaps(sums)
+        };
+        Ok(self.plans.iter().enumerate().map(outline).collect())
     }
 
     /// What the watchdog says of the series.
@@ -295,7 +302,7 @@ impl OnRank<'_> {
         warnings.extend(crowding(ready, &machine.hosts));
         warnings.extend(unseen(session));
         let settings = self.job.settings(variants.len());
-        let mut frame = self.frame(ready, settings, machine, warnings, started_at);
+        let mut frame = self.frame(ready, settings, machine, warnings, started_at)?;
         let state = SharedState::new(&variants, plans, frame.settings.warmup);
         session.watchdog.describe(self.job.words(&state));
         session.watchdog.set_rescue({
@@ -334,8 +341,8 @@ impl OnRank<'_> {
         machine: Machine,
         warnings: Vec<Warning>,
         started_at: String,
-    ) -> RunFrame {
-        RunFrame {
+    ) -> Result<RunFrame> {
+        Ok(RunFrame {
             skeleton: RunResult {
                 schema: SCHEMA.to_string(),
                 status: Status::Partial,
@@ -358,7 +365,7 @@ impl OnRank<'_> {
                 warnings,
                 failure: None,
             },
-            plans: self.job.outlines(self.session.world.size()),
+            plans: self.job.outlines(&self.session.world)?,
             question: self.job.question.clone(),
             settings,
             buffers: self.job.replay.buffers(),
@@ -366,7 +373,7 @@ impl OnRank<'_> {
             one_host: self.session.one_host,
             started_ns: self.job.started_ns,
             written: Arc::default(),
-        }
+        })
     }
 
     fn write_and_show(
@@ -399,14 +406,15 @@ impl OnRank<'_> {
 const HOST_NOTICE: &str = "\
 commbench: no GPU in use: measuring HOST MEMORY with MPI instead. These will not be GPU figures.";
 
-/// A plan, and its beginnings where each op is asked for.
-pub(super) fn with_beginnings(plan: Plan, per_op: bool) -> Vec<Plan> {
-    let mut plans = if per_op {
-        beginnings(&plan)
-    } else {
-        Vec::new()
-    };
-    plans.insert(0, plan);
+/// A plan, its beginnings where each op is asked for, and itself with stamps where arrivals are.
+pub(super) fn with_instruments(plan: Plan, of: &InsideArgs) -> Vec<Plan> {
+    let mut plans = vec![plan];
+    if of.arrivals {
+        plans.push(plans[0].with_stamps());
+    }
+    if of.per_op {
+        plans.extend(beginnings(&plans[0]));
+    }
     plans
 }
 

@@ -1,6 +1,6 @@
 //! `replay`: any list of ops from a plan file.
 
-use super::job::{Job, launched, times_hold_gaps, with_beginnings};
+use super::job::{Job, launched, times_hold_gaps, with_instruments};
 use crate::cli::PlanFileArgs;
 use crate::clock::monotonic_ns;
 use crate::error::Result;
@@ -21,7 +21,7 @@ pub fn replay(args: &PlanFileArgs) -> Result<i32> {
     Job {
         name: NAME,
         model: None,
-        plans: with_beginnings(plan, args.per_op),
+        plans: with_instruments(plan, &args.inside),
         replay: &args.replay,
         one_mode: false,
         sampling: &args.sampling,

@@ -10,11 +10,15 @@ use super::question::Question;
 use crate::clock::{monotonic_ns, us_between};
 use crate::error::{Error, Exit, Result};
 use crate::measure::{Peer, Settings, SharedState};
-use crate::plan::beginning_length;
+use crate::plan::{beginning_length, name_without_stamps};
 use crate::report::{
-    Beginning, Figures, OutputFolder, PlanOutline, exporters, measurement, ops_figures, write_error,
+    Beginning, Figures, OutputFolder, PlanOutline, arrival_figures, exporters, measurement,
+    ops_figures, write_error,
 };
-use crate::result::{Buffers, Failure, Measurement, RunResult, Series, Status, StoppedBy, Warning};
+use crate::result::{
+    ArrivalFigures, Buffers, Failure, Measurement, Mode, Placement, RankStamps, RunResult, Series,
+    Status, StoppedBy, Warning,
+};
 
 /// What does not change while a run measures.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -48,6 +52,7 @@ impl RunFrame {
         let state = state.lock();
         let mut run = self.skeleton.clone();
         let mut all_series = Vec::new();
+        let mut stamps: Vec<&[Vec<RankStamps>]> = Vec::new();
         for one in &state.series {
             let series = one.to_series();
             let stopped_by = one.stopped_by.unwrap_or(StoppedBy::Failure);
@@ -71,9 +76,12 @@ impl RunFrame {
             if let Some(measurement) = measurement(&series, &figures) {
                 run.results.push(measurement);
                 all_series.push(series);
+                stamps.push(&one.stamps);
             }
         }
+        let arrivals = arrivals(&run, &all_series, &stamps);
         put_into_their_whole(&mut run, &all_series);
+        put_arrivals(&mut run, arrivals);
         run.warnings.extend(precision_warnings(&run));
         run.failure = failure.cloned();
         run.status = if run.results.iter().any(|one| !one.verified) {
@@ -205,6 +213,50 @@ fn put_into_their_whole(run: &mut RunResult, series: &[Series]) {
         run.results[whole].verification = verification;
     }
     run.results.retain(|one| length_of(one).is_none());
+}
+
+/// The series without stamps that a stamped one belongs to, and what the stamps tell of it.
+type Arrivals = (String, Mode, Placement, Option<ArrivalFigures>);
+
+/// What was stamped; `stamps` as the results and series are.
+fn arrivals(run: &RunResult, series: &[Series], stamps: &[&[Vec<RankStamps>]]) -> Vec<Arrivals> {
+    let all = run.results.iter().zip(series).zip(stamps);
+    let stamped = all.filter_map(|((one, stamped), stamps)| {
+        let plan = name_without_stamps(&one.plan.name)?;
+        let is_plain = |plain: &&Series| {
+            plain.plan == plan && plain.mode == one.mode && plain.placement == one.placement
+        };
+        // Data that were wrong with stamps are not told of as those without.
+        let plain = series.iter().find(is_plain).filter(|_| one.verified);
+        let figures = plain.and_then(|plain| arrival_figures(plain, stamped, stamps));
+        Some((plan.to_string(), one.mode, one.placement, figures))
+    });
+    stamped.collect()
+}
+
+/// Turns measurements with stamps into figures of those without. The samples stay.
+fn put_arrivals(run: &mut RunResult, arrivals: Vec<Arrivals>) {
+    for (plan, mode, placement, figures) in arrivals {
+        let stamped = run.results.iter().find(|one| {
+            name_without_stamps(&one.plan.name) == Some(&plan)
+                && one.mode == mode
+                && one.placement == placement
+        });
+        let wrong = stamped.filter(|one| !one.verified);
+        let wrong = wrong.map(|one| one.verification.clone());
+        let is_plain = |one: &&mut Measurement| {
+            one.plan.name == plan && one.mode == mode && one.placement == placement
+        };
+        if let Some(plain) = run.results.iter_mut().find(is_plain) {
+            plain.arrivals = figures;
+            if let Some(verification) = wrong {
+                plain.verified = false;
+                plain.verification = verification;
+            }
+        }
+    }
+    run.results
+        .retain(|one| name_without_stamps(&one.plan.name).is_none());
 }
 
 /// Series that are told of one by one; of more, the widest is.

@@ -13,7 +13,7 @@ use crate::clock::{monotonic_ns, us_between};
 use crate::error::{Error, Result};
 use crate::flight::FlightRecorder;
 use crate::plan::{Exchange, Op, OpKind, Plan};
-use crate::result::{Buffers, Mode, Placement, RankSample};
+use crate::result::{Buffers, Mode, OpStamp, Placement, RankSample, RankStamps};
 use crate::units::format_bytes;
 use crate::world::{Parts, World};
 
@@ -37,6 +37,8 @@ pub struct HostExecutor<'a> {
     send: Vec<u64>,
     receive: Vec<u64>,
     eviction: Vec<u64>,
+    /// Of the last replay, where its plan is stamped.
+    stamps: Vec<OpStamp>,
 }
 
 /// How one plan's data lies in the buffers.
@@ -134,6 +136,7 @@ impl<'a> HostExecutor<'a> {
             send: vec![0; words],
             receive: vec![0; words],
             eviction: vec![0; eviction_bytes / 8],
+            stamps: Vec::new(),
         })
     }
 }
@@ -165,12 +168,18 @@ impl Executor for HostExecutor<'_> {
         let layout = &self.layouts[variant.plan];
         let send = self.send.as_bytes();
         let receive = self.receive.as_mut_bytes();
+        self.stamps.clear();
+        if plan.stamped {
+            self.stamps.reserve(plan.ops.len());
+        }
         let arrival_ns = monotonic_ns();
+        let mut free_ns = arrival_ns;
         for (index, op) in plan.ops.iter().enumerate() {
             self.recorder.at_op(index as u64);
             if op.gap_us > 0.0 {
                 spin(op.gap_us);
             }
+            let ready_ns = if plan.stamped { monotonic_ns() } else { 0 };
             let start = (layout.slots.of_op(index) * layout.slots.stride) as usize;
             let send = &send[start..start + op.input_bytes(rank) as usize];
             let receive = &mut receive[start..start + op.output_bytes(rank, world.size()) as usize];
@@ -185,6 +194,15 @@ impl Executor for HostExecutor<'_> {
                 (None, OpKind::Broadcast) => world.broadcast_from_root(receive),
                 (None, OpKind::Reduce) => world.reduce_sum_at_root(op.dtype, send, receive)?,
             }
+            if plan.stamped {
+                let end_ns = monotonic_ns();
+                self.stamps.push(OpStamp {
+                    free_ns,
+                    ready_ns,
+                    end_ns,
+                });
+                free_ns = end_ns;
+            }
         }
         let us = us_between(arrival_ns, monotonic_ns());
         Ok(RankSample {
@@ -192,6 +210,15 @@ impl Executor for HostExecutor<'_> {
             host_us: us,
             issue_us: us,
             arrival_ns,
+        })
+    }
+
+    fn stamps(&mut self, _variant: Variant) -> Result<RankStamps> {
+        Ok(RankStamps {
+            clock: format!("host-monotonic of {}", self.world.host_name()),
+            to_host_ns: 0,
+            error_ns: 0,
+            ops: self.stamps.clone(),
         })
     }
 

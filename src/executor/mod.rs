@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::plan::Plan;
-use crate::result::{Mode, Placement, RankSample, WrongElement, series_label};
+use crate::result::{Mode, Placement, RankSample, RankStamps, WrongElement, series_label};
 
 /// Tells a rank which descriptor holds NCCL's log; set by its supervisor.
 pub const NCCL_LOG_FD_VARIABLE: &str = "COMMBENCH_NCCL_LOG_FD";
@@ -89,6 +89,12 @@ pub trait Executor {
     /// # Errors
     /// As the library underneath reports them.
     fn fire(&mut self, variant: Variant) -> Result<RankSample>;
+
+    /// The stamps of the last replay, which was of a plan with stamps.
+    ///
+    /// # Errors
+    /// As the library underneath reports them.
+    fn stamps(&mut self, variant: Variant) -> Result<RankStamps>;
 
     /// Writes fresh input and poisons every output, before a replay that is to be checked.
     ///

@@ -9,7 +9,7 @@ use super::{Stream, check};
 use crate::error::Result;
 
 /// Flags of `cuMemHostAlloc`: visible to every context, mapped into device addresses.
-const PORTABLE_AND_MAPPED: u32 = 1 | 2;
+pub(super) const PORTABLE_AND_MAPPED: u32 = 1 | 2;
 
 /// A value in pinned host memory that a stream waits for. It needs no kernel, so that it holds
 /// no multiprocessor while it waits.

@@ -5,6 +5,7 @@
 //! safe layer adds event tracking that would stand inside timed regions.
 #![allow(unsafe_code)]
 
+mod clock;
 mod device;
 mod event;
 mod gate;
@@ -13,12 +14,13 @@ mod memory;
 mod spin;
 mod stream;
 
+pub use clock::{ClockOffset, DeviceClock};
 pub use device::{Context, DeviceFacts, device_count, device_facts, driver_versions};
 pub use event::Event;
 pub use gate::Gate;
 pub use graph::{Graph, capture};
 pub use memory::DeviceBuffer;
-pub use spin::SpinKernel;
+pub use spin::{SpinKernel, Stamps};
 pub use stream::Stream;
 
 use std::ffi::CStr;

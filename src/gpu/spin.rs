@@ -1,10 +1,12 @@
-//! A kernel that keeps its stream busy for a time: compute between ops.
+//! A kernel that keeps its stream busy for a time: compute between ops. It can write down when it
+//! began and ended, which tells when the ops around it did.
 
 use std::ffi::c_void;
+use std::marker::PhantomData;
 
-use cudarc::driver::sys::{self, CUfunction, CUmodule};
+use cudarc::driver::sys::{self, CUdeviceptr, CUfunction, CUmodule};
 
-use super::{Stream, check};
+use super::{DeviceBuffer, Stream, check};
 use crate::error::Result;
 
 /// One thread that reads the device's own nanosecond clock until the time is over. PTX of an old
@@ -15,17 +17,23 @@ const PTX: &std::ffi::CStr = c"
 .target sm_50
 .address_size 64
 
-.visible .entry commbench_spin(.param .u64 nanoseconds)
+.visible .entry commbench_spin(.param .u64 nanoseconds, .param .u64 stamps)
 {
-    .reg .pred %busy;
-    .reg .u64 %wanted, %begin, %now;
+    .reg .pred %busy, %silent;
+    .reg .u64 %wanted, %to, %begin, %now, %passed;
     ld.param.u64 %wanted, [nanoseconds];
+    ld.param.u64 %to, [stamps];
     mov.u64 %begin, %globaltimer;
 again:
     mov.u64 %now, %globaltimer;
-    sub.u64 %now, %now, %begin;
-    setp.lt.u64 %busy, %now, %wanted;
+    sub.u64 %passed, %now, %begin;
+    setp.lt.u64 %busy, %passed, %wanted;
     @%busy bra again;
+    setp.eq.u64 %silent, %to, 0;
+    @%silent bra done;
+    st.u64 [%to], %begin;
+    st.u64 [%to+8], %now;
+done:
     ret;
 }
 ";
@@ -61,9 +69,28 @@ impl SpinKernel {
     /// Exit code 3 when the driver refuses.
     #[inline]
     pub fn launch(&self, us: f64, stream: &Stream) -> Result<()> {
+        self.launch_at(us, 0, stream)
+    }
+
+    /// The same, and writes the device's clock at its start and at its end to the two words at
+    /// `stamps`: ns, of a zero that differs from device to device.
+    ///
+    /// # Errors
+    /// Exit code 3 when the driver refuses.
+    #[inline]
+    pub fn launch_stamping(&self, us: f64, stamps: Stamps<'_>, stream: &Stream) -> Result<()> {
+        self.launch_at(us, stamps.address, stream)
+    }
+
+    fn launch_at(&self, us: f64, stamps: CUdeviceptr, stream: &Stream) -> Result<()> {
         let mut nanoseconds = (us * 1e3).round() as u64;
-        let mut parameters = [(&raw mut nanoseconds).cast::<c_void>()];
-        // SAFETY: the kernel takes one 64-bit parameter, which the driver copies before it returns.
+        let mut to = stamps;
+        let mut parameters = [
+            (&raw mut nanoseconds).cast::<c_void>(),
+            (&raw mut to).cast::<c_void>(),
+        ];
+        // SAFETY: the kernel takes two 64-bit parameters, which the driver copies before it
+        // returns; the second is null or an address of two words of a live buffer ([`Stamps`]).
         let status = unsafe {
             sys::cuLaunchKernel(
                 self.function,
@@ -80,6 +107,40 @@ impl SpinKernel {
             )
         };
         check("cuLaunchKernel", status)
+    }
+}
+
+/// Two words of device memory that a kernel writes stamps to.
+#[derive(Debug, Clone, Copy)]
+pub struct Stamps<'a> {
+    address: CUdeviceptr,
+    buffer: PhantomData<&'a ()>,
+}
+
+impl<'a> Stamps<'a> {
+    /// Bytes of a pair of stamps.
+    pub const BYTES: usize = 16;
+
+    /// The `index`-th pair of `buffer`.
+    ///
+    /// # Panics
+    /// When the buffer does not hold it.
+    pub fn of(buffer: &'a DeviceBuffer, index: usize) -> Stamps<'a> {
+        let begin = index * Self::BYTES;
+        // Both ends lie inside.
+        let _ = buffer.address(begin + Self::BYTES - 1);
+        Stamps {
+            address: buffer.address(begin),
+            buffer: PhantomData,
+        }
+    }
+
+    /// A pair in memory of the host that the device can reach.
+    pub(super) fn at(address: CUdeviceptr) -> Stamps<'a> {
+        Stamps {
+            address,
+            buffer: PhantomData,
+        }
     }
 }
 

@@ -6,15 +6,20 @@ use serde::{Deserialize, Serialize};
 
 use super::progress::Progress;
 use super::rank::{Rank, replay};
-use super::state::SharedState;
+use super::state::{SeriesState, SharedState};
 use super::stopping::{Decision, Settings, decide};
 use super::verify::verify;
 use super::watchdog::asynchronous;
 use crate::error::Result;
 use crate::executor::{Executor, Variant};
 use crate::flight::{FlightRecorder, Phase};
-use crate::result::StoppedBy;
+use crate::plan::name_without_stamps;
+use crate::result::{RankStamps, StoppedBy};
 use crate::world::World;
+
+/// Replays of a plan with stamps whose stamps are kept: enough for intervals, and a bound on what
+/// rank 0 holds.
+const STAMPED_REPLAYS: u64 = 200;
 
 /// How many samples each series takes next, decided by rank 0; the reason where it is none.
 #[derive(Debug, Serialize, Deserialize)]
@@ -41,6 +46,11 @@ pub fn sample_all(
         let state = state.lock();
         let named = state.series.iter().map(|one| (one.variant, one.label()));
         named.unzip()
+    };
+    let stamped: Vec<bool> = {
+        let state = state.lock();
+        let is_stamped = |one: &SeriesState| name_without_stamps(&one.plan).is_some();
+        state.series.iter().map(is_stamped).collect()
     };
     for (index, variant) in variants.iter().enumerate() {
         progress.say(&format!("warming up {}", labels[index]));
@@ -80,11 +90,15 @@ pub fn sample_all(
             recorder.enter(Phase::Sampling, index);
             let begin = Instant::now();
             let mut mine = Vec::with_capacity(batch);
+            let mut stamps = Vec::new();
             for _ in 0..batch {
                 recorder.at_sample(taken[index]);
                 let sample = replay(&rank, executor, *variant)?;
                 recorder.journal(index, &sample);
                 mine.push(sample);
+                if stamped[index] && taken[index] < STAMPED_REPLAYS {
+                    stamps.push(rank.guard(executor.stamps(*variant))?);
+                }
                 taken[index] += 1;
             }
             spent[index] += begin.elapsed();
@@ -93,6 +107,14 @@ pub fn sample_all(
                 let mut state = state.lock();
                 let samples = &mut state.series[index].samples;
                 samples.extend((0..batch).map(|i| all.iter().map(|rank| rank[i]).collect()));
+            }
+            // As many on every rank.
+            if !stamps.is_empty()
+                && let Some(mut all) = world.gather(&stamps)?
+            {
+                let of_replay = |_| all.iter_mut().map(|rank| rank.remove(0)).collect();
+                let replays: Vec<Vec<RankStamps>> = (0..stamps.len()).map(of_replay).collect();
+                state.lock().series[index].stamps.extend(replays);
             }
             progress.sampled(&state.lock().series[index], spent[index], settings);
         }
@@ -187,6 +209,9 @@ mod tests {
                 issue_us: 0.0,
                 arrival_ns: self.fired as u64,
             })
+        }
+        fn stamps(&mut self, _: Variant) -> Result<RankStamps> {
+            Err(Error::other("no stamps"))
         }
         fn reset_data(&mut self, _: Variant) -> Result<()> {
             self.log.push("reset".to_string());

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::executor::{ExecutorConditions, Variant};
 use crate::plan::Plan;
-use crate::result::{RankSample, Series, StoppedBy, Verification, series_label};
+use crate::result::{RankSample, RankStamps, Series, StoppedBy, Verification, series_label};
 
 /// One series in the making.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -17,6 +17,10 @@ pub struct SeriesState {
     /// `samples[i][rank]`; filled at rank 0. The flight recorders hold them too.
     #[serde(skip)]
     pub samples: Vec<Vec<RankSample>>,
+    /// `stamps[replay][rank]` of the first replays of a plan with stamps; filled at rank 0, and
+    /// lost with it.
+    #[serde(skip)]
+    pub stamps: Vec<Vec<RankStamps>>,
     /// Findings of all ranks so far.
     pub verification: Verification,
     /// Replays before the first sample.
@@ -58,6 +62,7 @@ impl SharedState {
                 variant: *variant,
                 plan: plans[variant.plan].name.clone(),
                 samples: Vec::new(),
+                stamps: Vec::new(),
                 verification: Verification {
                     elements: 0,
                     wrong: 0,
@@ -107,6 +112,7 @@ impl SeriesState {
             variant: self.variant,
             plan: self.plan.clone(),
             samples: Vec::new(),
+            stamps: Vec::new(),
             verification: self.verification.clone(),
             warmup: self.warmup,
             stopped_by: self.stopped_by,

@@ -16,6 +16,16 @@ pub struct Gaps {
     pub jitter_us: f64,
     /// The same seed gives the same draws.
     pub seed: u64,
+    /// A rank that is late: on it alone, so much more before each op.
+    pub late: Option<LateRank>,
+}
+
+/// A rank with more to compute than the others.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LateRank {
+    pub rank: u32,
+    /// How much more before each op, in µs.
+    pub us: f64,
 }
 
 impl Gaps {
@@ -26,6 +36,9 @@ impl Gaps {
             op.gap_us = self.every_us;
             if self.jitter_us > 0.0 {
                 op.gap_us += self.jitter_us * random.uniform();
+            }
+            if let Some(late) = self.late.filter(|late| late.rank == rank) {
+                op.gap_us += late.us;
             }
         }
         if self.every_us > 0.0 || self.jitter_us > 0.0 {
@@ -39,6 +52,13 @@ impl Gaps {
                 " and up to {} µs more, apart on every rank (seed {})",
                 significant(self.jitter_us),
                 self.seed
+            ));
+        }
+        if let Some(late) = self.late {
+            plan.origin.push_str(&format!(
+                "; {} µs more before each op on rank {}",
+                significant(late.us),
+                late.rank
             ));
         }
     }
@@ -62,6 +82,7 @@ mod tests {
             every_us: 10.0,
             jitter_us: 4.0,
             seed: 7,
+            late: None,
         };
         let (one, other) = (plan(gaps, 0), plan(gaps, 1));
         assert_ne!(one.ops, other.ops);
@@ -78,7 +99,28 @@ mod tests {
             every_us: 0.0,
             jitter_us: 0.0,
             seed: 1,
+            late: None,
         };
         assert_eq!(plan(none, 3).origin, "");
+    }
+
+    #[test]
+    fn one_rank_alone_is_late() {
+        let gaps = Gaps {
+            every_us: 5.0,
+            jitter_us: 0.0,
+            seed: 1,
+            late: Some(LateRank { rank: 2, us: 50.0 }),
+        };
+        assert!(plan(gaps, 2).ops.iter().all(|op| op.gap_us == 55.0));
+        let other = plan(gaps, 1);
+        assert!(other.ops.iter().all(|op| op.gap_us == 5.0));
+        assert!(
+            other
+                .origin
+                .contains("50.0 µs more before each op on rank 2"),
+            "{}",
+            other.origin
+        );
     }
 }

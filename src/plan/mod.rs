@@ -23,10 +23,10 @@ pub use decode::{BurstRequest, allreduce_burst};
 pub use dtype::DataType;
 pub use exchange::{Direction, Exchanges, Payload, TokenFormat, TokenFormats};
 pub use file::{PLAN_SCHEMA, load_plan, parse_plan, plan_text};
-pub use gaps::{Gaps, MAX_GAP_US};
+pub use gaps::{Gaps, LateRank, MAX_GAP_US};
 pub use model::{ModelFacts, load_model, preset_names};
 pub(crate) use model::{parse_json, parse_toml};
-pub use op::{CurvePlace, Exchange, Op, OpKind, Plan};
+pub use op::{CurvePlace, Exchange, Op, OpKind, Plan, name_without_stamps};
 pub use parallel::{
     AbsentPlan, Calls, Collective, ParallelKind, ParallelPlan, ParallelPlans, Routing,
     parallel_plans,

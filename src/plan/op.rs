@@ -255,6 +255,28 @@ pub struct Plan {
     pub exchange: Exchange,
     /// Where it is a point of a curve.
     pub place: Option<CurvePlace>,
+    /// Whether each op is stamped: see [`Plan::with_stamps`].
+    pub stamped: bool,
+}
+
+const STAMPED: &str = "stamped";
+
+/// The name of a plan with stamps.
+fn stamped_name(plan: &str) -> String {
+    if plan.is_empty() {
+        STAMPED.to_string()
+    } else {
+        format!("{plan} {STAMPED}")
+    }
+}
+
+/// The name of the plan that a plan with stamps is; `None` for any other plan's name.
+pub fn name_without_stamps(name: &str) -> Option<&str> {
+    let plan = name.strip_suffix(STAMPED)?;
+    if plan.is_empty() {
+        return Some(plan);
+    }
+    plan.strip_suffix(' ').filter(|plan| !plan.is_empty())
 }
 
 impl Plan {
@@ -267,6 +289,19 @@ impl Plan {
             ops,
             exchange: Exchange::Auto,
             place: None,
+            stamped: false,
+        }
+    }
+
+    /// The same plan with the times of each op written down in the replay, on each rank: when the
+    /// op before it ended, when the rank had come so far that it could begin, and when it ended.
+    /// That takes time of its own, so that such a replay is no sample of the plan.
+    pub fn with_stamps(&self) -> Plan {
+        Plan {
+            name: stamped_name(&self.name),
+            stamped: true,
+            place: None,
+            ..self.clone()
         }
     }
 

@@ -84,6 +84,7 @@ impl SizeSweep {
                 ops,
                 exchange: Exchange::Auto,
                 place: None,
+                stamped: false,
             });
         }
         Ok(plans)

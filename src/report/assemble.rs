@@ -18,6 +18,8 @@ pub struct PlanOutline {
     /// Bytes of the whole plan as algorithm and bus bandwidth count them.
     pub algorithm_bytes: f64,
     pub bus_bytes: f64,
+    /// The compute in the plan on each rank, in µs: ranks can differ. Empty where there is none.
+    pub gap_sums_us: Vec<f64>,
 }
 
 impl PlanOutline {
@@ -39,7 +41,20 @@ impl PlanOutline {
             place: plan.place.clone(),
             algorithm_bytes: total(Op::algorithm_bytes),
             bus_bytes: total(Op::bus_bytes),
+            gap_sums_us: Vec::new(),
         }
+    }
+
+    /// The outline of a plan in which ranks compute so long in all, in µs, in rank order.
+    pub fn with_gaps(mut self, sums_us: Vec<f64>) -> PlanOutline {
+        let mut sorted = sums_us.clone();
+        sorted.sort_by(f64::total_cmp);
+        if !sorted.is_empty() {
+            let ops = self.summary.ops.max(1) as f64;
+            self.summary.gap_us = percentile_sorted(&sorted, 50.0) / ops;
+        }
+        self.gap_sums_us = sums_us;
+        self
     }
 }
 
@@ -107,7 +122,9 @@ pub fn measurement(series: &Series, figures: &Figures<'_>) -> Option<Measurement
         algbw_gb_per_s: gb_per_s(figures.plan.algorithm_bytes),
         busbw_gb_per_s: gb_per_s(figures.plan.bus_bytes),
         per_rank_us,
+        without_gaps_us: without_gaps_us(&burst_us, figures.plan),
         per_op: None,
+        arrivals: None,
         slowest_rank: most_often(series, ranks, |rank| rank.device_us),
         last_to_arrive: figures
             .one_host
@@ -141,6 +158,13 @@ pub fn measurement(series: &Series, figures: &Figures<'_>) -> Option<Measurement
         },
         burst_us,
     })
+}
+
+/// What an op adds to the compute: the time of the plan beyond the gaps of the rank that has most.
+fn without_gaps_us(burst_us: &Summary, plan: &PlanOutline) -> Option<Summary> {
+    let most = plan.gap_sums_us.iter().copied().fold(0.0, f64::max);
+    let ops = plan.summary.ops.max(1) as f64;
+    (most > 0.0).then(|| burst_us.shifted(-most).scaled(1.0 / ops))
 }
 
 /// From the first to the last rank's start of each sample, in µs.

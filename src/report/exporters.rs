@@ -2,9 +2,11 @@
 
 use super::curve_picture::picture;
 use super::curves::curves;
+use super::gap_picture::{gap_picture, has_gaps};
 use super::html::html;
 use super::markdown::markdown;
 use super::plot::curve::{CurvePicture, curve_png, curve_svg};
+use super::plot::gaps::{GapPicture, gap_png, gap_svg};
 use super::plot::{BurstPlot, PlotError};
 use super::samples::write_samples;
 use crate::error::{Error, Result};
@@ -36,6 +38,8 @@ pub fn exporters() -> Vec<Box<dyn Exporter>> {
         Box::new(Png),
         Box::new(CurveSvg),
         Box::new(CurvePng),
+        Box::new(GapSvg),
+        Box::new(GapPng),
     ]
 }
 
@@ -145,6 +149,43 @@ impl Exporter for CurvePng {
     fn export(&self, run: &RunResult, _: &[Series]) -> Result<Vec<u8>> {
         drawn(run, curve_png)
     }
+}
+
+struct GapSvg;
+
+impl Exporter for GapSvg {
+    fn file_name(&self) -> &'static str {
+        "gaps.svg"
+    }
+    fn applies(&self, run: &RunResult) -> bool {
+        has_gaps(run)
+    }
+    fn export(&self, run: &RunResult, _: &[Series]) -> Result<Vec<u8>> {
+        gaps_drawn(run, |picture| gap_svg(picture).map(String::into_bytes))
+    }
+}
+
+struct GapPng;
+
+impl Exporter for GapPng {
+    fn file_name(&self) -> &'static str {
+        "gaps.png"
+    }
+    fn applies(&self, run: &RunResult) -> bool {
+        has_gaps(run)
+    }
+    fn export(&self, run: &RunResult, _: &[Series]) -> Result<Vec<u8>> {
+        gaps_drawn(run, gap_png)
+    }
+}
+
+fn gaps_drawn(
+    run: &RunResult,
+    draw: impl Fn(&GapPicture) -> std::result::Result<Vec<u8>, PlotError>,
+) -> Result<Vec<u8>> {
+    let failed = |why: String| Error::other(format!("cannot draw the gaps: {why}"));
+    let picture = gap_picture(run).ok_or_else(|| failed("there are none".to_string()))?;
+    draw(&picture).map_err(|error| failed(error.to_string()))
 }
 
 fn drawn(

@@ -1,11 +1,15 @@
 //! report.md: the run as a page that can be pasted into an issue.
 
+use super::arrival_words::{arrival_ops, arrival_ranks, arrival_words};
 use super::curves::{curve_columns, curve_notes, curve_rows, curves, times_of};
+use super::gap_picture::has_gaps;
 use super::lists::{
     GPU_COLUMNS, PLAN_COLUMNS, RANKS_TEXT, gpu_rows, plan_rows, rank_columns, rank_rows,
 };
 use super::ops_words::{ops_table, ops_words};
-use super::table::{COLUMNS, conditions, footnotes, notices, origin, rows, title, verdict_words};
+use super::table::{
+    COLUMNS, conditions, footnotes, gap_words, notices, origin, rows, title, verdict_words,
+};
 use crate::result::RunResult;
 use crate::units::printable;
 
@@ -36,8 +40,12 @@ pub(crate) fn markdown(run: &RunResult) -> String {
         }
         out.push_str(&table(&COLUMNS.map(str::to_string), &rows(run)));
         out.push('\n');
-        for note in footnotes(run) {
-            out.push_str(&format!("- {}\n", plain(&note)));
+        let notes = footnotes(run)
+            .into_iter()
+            .chain(gap_words(run))
+            .chain(arrival_words(run));
+        for note in notes {
+            out.push_str(&format!("- {}\n", plain(note.trim_start())));
         }
         if is_curves {
             out.push_str("\n## Plans\n\n");
@@ -45,6 +53,9 @@ pub(crate) fn markdown(run: &RunResult) -> String {
             out.push_str(&table(&header, &plan_rows(run)));
         } else {
             out.push_str("\n![Burst times](burst.svg)\n");
+            if has_gaps(run) {
+                out.push_str("\n![What an op adds to the compute before it](gaps.svg)\n");
+            }
         }
         for one in &run.results {
             let Some(figures) = &one.per_op else { continue };
@@ -54,6 +65,20 @@ pub(crate) fn markdown(run: &RunResult) -> String {
             }
             let (header, rows) = ops_table(figures);
             out.push_str(&table(&header, &rows));
+        }
+        for one in &run.results {
+            let Some(figures) = &one.arrivals else {
+                continue;
+            };
+            out.push_str(&format!("\n## Arrivals, {}\n\n", plain(&one.label)));
+            if let Some(why) = &figures.withheld {
+                out.push_str(&format!("Withheld: {}.\n", plain(why)));
+                continue;
+            }
+            let (header, rows) = arrival_ranks(figures);
+            out.push_str(&table(&header, &rows));
+            let (header, rows) = arrival_ops(figures);
+            out.push_str(&format!("\n{}", table(&header, &rows)));
         }
         out.push_str("\n## Conditions\n\n");
         for line in conditions(run) {

@@ -1,12 +1,15 @@
 //! Turns samples into figures, and figures into tables, plots and files. Knows neither MPI nor
 //! CUDA.
 
+mod arrival_words;
+mod arrivals;
 mod assemble;
 mod comparison;
 mod curve_picture;
 mod curves;
 mod exporters;
 mod folder;
+mod gap_picture;
 mod html;
 mod lists;
 mod markdown;
@@ -19,6 +22,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub use arrivals::arrival_figures;
 pub use assemble::{Figures, PlanOutline, measurement};
 pub use comparison::comparison_text;
 pub use exporters::{Exporter, exporters};

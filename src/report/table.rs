@@ -2,6 +2,7 @@
 
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
+use super::arrival_words::arrival_words;
 use super::curves::{curve_columns, curve_notes, curve_rows, curves, times_of};
 use super::ops_words::ops_words;
 use crate::result::{Backend, Measurement, RankShare, RunResult, Status};
@@ -164,6 +165,25 @@ pub(super) fn footnotes(run: &RunResult) -> Vec<String> {
     notes
 }
 
+/// What is left of an op without the compute before it, where there is any.
+pub(super) fn gap_words(run: &RunResult) -> Vec<String> {
+    let left: Vec<String> = run
+        .results
+        .iter()
+        .filter_map(|one| {
+            let us = with_interval(one.without_gaps_us.as_ref()?);
+            Some(format!("{} {us}", one.label))
+        })
+        .collect();
+    match left.as_slice() {
+        [] => Vec::new(),
+        all => vec![format!(
+            "What an op adds to the compute before it (the time beyond the gaps of the rank with most of them), µs: {}.",
+            all.join("; ")
+        )],
+    }
+}
+
 /// The conditions in words, one line each.
 pub(super) fn conditions(run: &RunResult) -> Vec<String> {
     let mut lines = Vec::new();
@@ -245,7 +265,11 @@ fn few(labels: &[&str]) -> String {
 /// What a run replayed, as a title: its plan, or its question where it had several.
 pub(super) fn title(run: &RunResult) -> Option<String> {
     let first = run.results.first()?;
-    let what = if run.results.iter().all(|one| one.plan == first.plan) {
+    let what = if run
+        .results
+        .iter()
+        .all(|one| one.plan.title == first.plan.title)
+    {
         first.plan.title.clone()
     } else {
         let model = run.model.as_ref().map_or("", |model| &model.name);
@@ -351,7 +375,9 @@ pub fn terminal_report(run: &RunResult, folder: &str, files: &[&str], colour: bo
             let header = COLUMNS.map(str::to_string).to_vec();
             out.push_str(&text_table(header, rows(run)));
             let mut notes = footnotes(run);
+            notes.extend(gap_words(run));
             notes.extend(ops_words(run));
+            notes.extend(arrival_words(run));
             notes
         };
         for line in notes {

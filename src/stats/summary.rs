@@ -64,6 +64,20 @@ impl Summary {
         }
     }
 
+    /// The same quantity from another zero: every value plus `by`.
+    pub fn shifted(&self, by: f64) -> Summary {
+        Summary {
+            median: self.median + by,
+            ci95: self.ci95.map(|[lo, hi]| [lo + by, hi + by]),
+            min: self.min + by,
+            p5: self.p5 + by,
+            p95: self.p95 + by,
+            p99: self.p99 + by,
+            max: self.max + by,
+            n: self.n,
+        }
+    }
+
     /// Half the width of the confidence interval over the median; infinite where there is none.
     pub fn relative_half_width(&self) -> f64 {
         match self.ci95 {

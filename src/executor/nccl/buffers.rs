@@ -1,6 +1,7 @@
 //! What one rank needs on its device before it joins the others.
 
 use super::executor::NcclRequest;
+use super::stamper::OpStamper;
 use crate::error::{Error, Result};
 use crate::executor::pattern::Pattern;
 use crate::executor::slots::Slots;
@@ -25,6 +26,8 @@ pub struct NcclBuffers {
     pub(super) layouts: Vec<Layout>,
     /// What makes gaps between ops, where some plan has any.
     pub(super) spin: Option<SpinKernel>,
+    /// What stamps ops, where some plan wants it.
+    pub(super) stamper: Option<OpStamper>,
 }
 
 /// How one plan's data lies in the buffers.
@@ -34,12 +37,17 @@ pub(super) struct Layout {
 }
 
 impl NcclBuffers {
-    /// Lays out and allocates the plans' buffers on the current device.
+    /// Lays out and allocates the plans' buffers on the current device, which is `uuid`.
     ///
     /// # Errors
     /// Exit code 2 for plans whose data cannot be checked, 3 when the GPU's free memory does not
     /// hold them, or its driver compiles no kernel.
-    pub fn new(plans: &[Plan], request: NcclRequest, context: &Context) -> Result<NcclBuffers> {
+    pub fn new(
+        plans: &[Plan],
+        request: NcclRequest,
+        context: &Context,
+        uuid: &str,
+    ) -> Result<NcclBuffers> {
         let eviction_bytes = match request.buffers {
             Buffers::Warm => 0,
             Buffers::Cold => EVICTION_L2S * request.l2_bytes,
@@ -85,6 +93,8 @@ impl NcclBuffers {
             .iter()
             .flat_map(|plan| &plan.ops)
             .any(|op| op.gap_us > 0.0);
+        let stamped = plans.iter().filter(|plan| plan.stamped);
+        let stamped_ops = stamped.map(|plan| plan.ops.len()).max();
         let eviction = match eviction_bytes {
             0 => None,
             bytes => Some(DeviceBuffer::new(bytes as usize)?),
@@ -94,7 +104,12 @@ impl NcclBuffers {
             receive: DeviceBuffer::new(slab_bytes as usize)?,
             eviction,
             layouts,
-            spin: has_gaps.then(SpinKernel::new).transpose()?,
+            spin: (has_gaps || stamped_ops.is_some())
+                .then(SpinKernel::new)
+                .transpose()?,
+            stamper: stamped_ops
+                .map(|ops| OpStamper::new(ops, uuid))
+                .transpose()?,
         })
     }
 }

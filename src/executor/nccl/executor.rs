@@ -7,6 +7,7 @@ use super::buffers::{Layout, NcclBuffers};
 use super::comm::{CommLifeline, Communicator, UniqueId};
 use super::issue::{Buffer, calls_of, issue};
 use super::library::Library;
+use super::stamper::OpStamper;
 use super::{log, profiler};
 use crate::clock::{monotonic_ns, us_between};
 use crate::error::{Error, Result};
@@ -15,7 +16,7 @@ use crate::executor::{DataCheck, Executor, ExecutorConditions, Lifeline, Variant
 use crate::flight::{FlightRecorder, Phase};
 use crate::gpu::{DeviceBuffer, Event, Gate, Graph, SpinKernel, Stream, capture};
 use crate::plan::{Exchange, OpKind, Plan};
-use crate::result::{Buffers, Mode, Placement, RankSample};
+use crate::result::{Buffers, Mode, Placement, RankSample, RankStamps};
 
 /// A closed gate lets work pile up: beyond about 1,024 launches the driver makes the host wait,
 /// and the gate would never open. Events and NCCL's own launches take their share of these.
@@ -56,8 +57,10 @@ pub struct NcclExecutor<'a> {
     stop: Event,
     gate: Option<Gate>,
     can_gate: bool,
-    /// Where some plan has gaps.
+    /// Where some plan has gaps or stamps.
     spin: Option<SpinKernel>,
+    /// Where some plan has stamps.
+    stamper: Option<OpStamper>,
     send: DeviceBuffer,
     receive: DeviceBuffer,
     eviction: Option<DeviceBuffer>,
@@ -95,6 +98,7 @@ impl<'a> NcclExecutor<'a> {
             gate: None,
             can_gate: Gate::is_supported(),
             spin: buffers.spin,
+            stamper: buffers.stamper,
             send: buffers.send,
             receive: buffers.receive,
             eviction: buffers.eviction,
@@ -138,10 +142,14 @@ impl<'a> NcclExecutor<'a> {
             stream: &self.stream,
         };
         let op = &plan.ops[index];
-        if op.gap_us > 0.0
-            && let Some(spin) = &self.spin
-        {
-            spin.launch(op.gap_us, &self.stream)?;
+        if let Some(spin) = &self.spin {
+            match &self.stamper {
+                Some(stamper) if plan.stamped => {
+                    spin.launch_stamping(op.gap_us, stamper.before(index), &self.stream)?;
+                }
+                _ if op.gap_us > 0.0 => spin.launch(op.gap_us, &self.stream)?,
+                _ => {}
+            }
         }
         let native = self.is_native(plan);
         issue(communicator, op, native, buffer, &self.request)
@@ -162,6 +170,11 @@ impl<'a> NcclExecutor<'a> {
         let ops = self.plans[variant.plan].ops.len();
         for index in 0..ops {
             self.enqueue_op(communicator, index, variant)?;
+        }
+        if let (true, Some(spin), Some(stamper)) =
+            (self.plans[variant.plan].stamped, &self.spin, &self.stamper)
+        {
+            spin.launch_stamping(0.0, stamper.before(ops), &self.stream)?;
         }
         self.recorder.at_op(ops as u64);
         Ok(())
@@ -219,6 +232,13 @@ impl Executor for NcclExecutor<'_> {
             eviction.fill(0, &self.stream)?;
             self.stream.synchronize()?;
         }
+        if let (true, Some(spin), Some(stamper)) = (
+            self.plans[variant.plan].stamped,
+            &self.spin,
+            &mut self.stamper,
+        ) {
+            stamper.meet(spin, &self.stream)?;
+        }
         if variant.mode == Mode::Gated {
             let gate = self
                 .gate
@@ -268,6 +288,14 @@ impl Executor for NcclExecutor<'_> {
                 self.sample(arrival_ns, issue_us)
             }
         }
+    }
+
+    fn stamps(&mut self, variant: Variant) -> Result<RankStamps> {
+        let stamper = self
+            .stamper
+            .as_ref()
+            .ok_or_else(|| Error::other("a plan without stamps was asked for them"))?;
+        stamper.read(self.plans[variant.plan].ops.len())
     }
 
     fn reset_data(&mut self, variant: Variant) -> Result<()> {
@@ -326,9 +354,14 @@ impl Executor for NcclExecutor<'_> {
 
     fn why_not(&self, variant: Variant) -> Option<String> {
         let plan = &self.plans[variant.plan];
-        // A gap is a launch too.
+        // A gap is a launch too, and a stamp.
         let gaps = plan.ops.iter().filter(|op| op.gap_us > 0.0).count();
-        let launches = plan.ops.len() + gaps;
+        let launches = plan.ops.len() + if plan.stamped { plan.ops.len() } else { gaps };
+        if plan.stamped && !self.can_gate {
+            return Some(
+                "stamps need a driver that lets a stream wait for a value in memory".to_string(),
+            );
+        }
         if variant.placement == Placement::InPlace && plan.kind() != Some(OpKind::AllReduce) {
             return Some("only all-reduces are replayed in place".to_string());
         }

@@ -9,6 +9,7 @@ mod library;
 mod log;
 mod profiler;
 mod ready;
+mod stamper;
 mod sys;
 
 pub use profiler::PLUGIN_VARIABLES;

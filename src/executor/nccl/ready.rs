@@ -53,7 +53,7 @@ pub(crate) fn on_gpus<'a>(
         ranks_on_gpu,
         graph_apart: graph_apart(&request.variants),
     };
-    let buffers = world.agree(NcclBuffers::new(plans, nccl_request, &context))?;
+    let buffers = world.agree(NcclBuffers::new(plans, nccl_request, &context, &facts.uuid))?;
     let ids: Vec<UniqueId> = world.at_root(|| {
         (0..nccl_request.communicators())
             .map(|_| UniqueId::new(&library))

@@ -14,6 +14,7 @@ mod conditions;
 mod escape;
 mod heat;
 mod machine;
+mod ops;
 mod policy;
 mod table;
 #[cfg(test)]
@@ -23,7 +24,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::curves::{curve_columns, curve_notes, curve_rows, curves, times_of};
 use super::lists::{PLAN_COLUMNS, plan_rows};
-use super::table::{COLUMNS, footnotes, origin, rows, title};
+use super::table::{COLUMNS, footnotes, gap_words, origin, rows, title};
 use crate::result::{RunResult, Series};
 use table::table;
 
@@ -109,6 +110,9 @@ fn sections(run: &RunResult, series: &[Series]) -> Vec<Section> {
             add("table", "Replays", replays(run));
             add("plans", "Plans", plans(run));
         }
+        if let Some(body) = ops::ops(run) {
+            add("ops", "Ops", body);
+        }
         add("ranks", "Ranks", heat::heat(run));
         add("conditions", "Conditions", conditions::conditions(run));
     }
@@ -131,7 +135,7 @@ fn curves_section(run: &RunResult) -> Markup {
 fn replays(run: &RunResult) -> Markup {
     html! {
         (table("Every replay", &COLUMNS.map(str::to_string), &rows(run), 1))
-        (notes(&footnotes(run)))
+        (notes(&footnotes(run).into_iter().chain(gap_words(run)).collect::<Vec<_>>()))
     }
 }
 

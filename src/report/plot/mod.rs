@@ -10,6 +10,7 @@ mod colours;
 pub mod curve;
 mod distribution_panel;
 mod figure;
+pub mod gaps;
 mod header;
 mod layout;
 mod per_op_panel;

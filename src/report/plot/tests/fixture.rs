@@ -146,7 +146,9 @@ impl Made {
             algbw_gb_per_s: 1.0,
             busbw_gb_per_s: 1.75,
             per_rank_us: Vec::new(),
+            without_gaps_us: None,
             per_op: None,
+            arrivals: None,
             slowest_rank: RankShare {
                 rank: 0,
                 share: 0.5,

@@ -1,12 +1,13 @@
 //! Modules and kernels: any module has the kernel that keeps its stream busy for the nanoseconds
-//! of its one parameter, and no other.
+//! of its first parameter and writes its begin and end to the address in the second, and no other.
 
 use std::ffi::{CStr, c_char, c_uint, c_void};
 use std::time::Duration;
 
 use crate::device::has_context;
 use crate::enter;
-use crate::status::{INVALID_CONTEXT, INVALID_HANDLE, NOT_FOUND, SUCCESS, Status};
+use crate::memory::is_inside;
+use crate::status::{INVALID_CONTEXT, INVALID_HANDLE, INVALID_VALUE, NOT_FOUND, SUCCESS, Status};
 use crate::stream::{Stream, Work};
 
 const MODULE: usize = 0x4D4F_4455;
@@ -64,6 +65,11 @@ pub unsafe extern "C" fn cuLaunchKernel(
     if function != KERNEL {
         return INVALID_HANDLE;
     }
-    let nanoseconds = unsafe { *(*parameters).cast::<u64>() };
-    unsafe { Stream::of(stream) }.push(Work::Spin(Duration::from_nanos(nanoseconds)))
+    let parameter = |index| unsafe { *(*parameters.add(index)).cast::<u64>() };
+    let stamps = parameter(1);
+    if stamps != 0 && !is_inside(stamps, 2 * size_of::<u64>()) {
+        return INVALID_VALUE;
+    }
+    let time = Duration::from_nanos(parameter(0));
+    unsafe { Stream::of(stream) }.push(Work::Spin { time, stamps })
 }

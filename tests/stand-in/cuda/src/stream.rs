@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 use std::ffi::{c_int, c_uint, c_void};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::device::has_context;
 use crate::enter;
@@ -35,8 +35,11 @@ pub enum Work {
         value: u32,
     },
     Stamp(Arc<Event>),
-    /// Keeps the stream busy.
-    Spin(Duration),
+    /// Keeps the stream busy, and writes when it began and ended to two words where it has any.
+    Spin {
+        time: Duration,
+        stamps: u64,
+    },
     Graph(Arc<Vec<Work>>),
 }
 
@@ -148,10 +151,28 @@ impl Work {
                 }
             }
             Work::Stamp(event) => event.stamp(),
-            Work::Spin(time) => std::thread::sleep(*time),
+            Work::Spin { time, stamps } => {
+                let begin = global_timer();
+                std::thread::sleep(*time);
+                if *stamps != 0 {
+                    // SAFETY: two words inside a block, checked when it was pushed.
+                    let word = |index: usize| unsafe {
+                        AtomicU64::from_ptr((*stamps as *mut u64).add(index))
+                    };
+                    word(0).store(begin, Ordering::SeqCst);
+                    word(1).store(global_timer(), Ordering::SeqCst);
+                }
+            }
             Work::Graph(_) => {}
         }
     }
+}
+
+/// The device's clock in ns: of another zero in each process, as on each device.
+fn global_timer() -> u64 {
+    static BEGIN: OnceLock<Instant> = OnceLock::new();
+    let begin = BEGIN.get_or_init(Instant::now);
+    1_000_000 + begin.elapsed().as_nanos() as u64
 }
 
 #[unsafe(no_mangle)]
