@@ -1,6 +1,6 @@
 //! What the figure says, before anything is drawn: texts, warnings and checked values.
 
-use crate::plan::beginning_length;
+use crate::plan::{beginning_length, name_without_stamps};
 use crate::result::{Measurement, RunResult, Series};
 use crate::stats::Summary;
 use crate::units::significant;
@@ -123,7 +123,7 @@ fn pair<'a>(
     let mut left_out = Vec::new();
     for one in series {
         // In the figures of the whole plan.
-        if beginning_length(&one.plan).is_some() {
+        if beginning_length(&one.plan).is_some() || name_without_stamps(&one.plan).is_some() {
             continue;
         }
         let found = waiting.iter().position(|m| m.label == one.label());
