@@ -437,6 +437,10 @@ pub struct MachineArgs {
     /// Let ranks share a GPU. Tries the tool out; its figures say nothing of a real box.
     #[arg(long)]
     pub share_gpu: bool,
+    /// Read clocks, power and temperature every so many ms while samples are taken, and not only
+    /// between their rounds. Readings can disturb what is measured.
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=60_000))]
+    pub gpu_poll: Option<u64>,
     /// NCCL library to load [default: NCCL_HOME, the system's, or a Python wheel's].
     #[arg(long, value_name = "PATH", env = "COMMBENCH_NCCL_LIB")]
     pub nccl_lib: Option<PathBuf>,

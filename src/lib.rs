@@ -19,6 +19,7 @@ pub mod flight;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod gpu;
+pub mod health;
 pub mod measure;
 pub mod plan;
 pub mod process;

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::health::GpuHealth;
 use crate::plan::{CurvePlace, DataType, ModelFacts, OpKind};
 use crate::stats::Summary;
 use crate::verdict::Verdict;
@@ -150,6 +151,10 @@ pub struct Machine {
     pub mpi: Option<String>,
     /// Transports between ranks, as NCCL or MPI reported them, with the number of connections.
     pub transports: Vec<String>,
+    /// Clocks, power, temperature and other processes of the ranks' GPUs around the samples, in
+    /// rank order; empty where no run on GPUs came to its end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub health: Vec<GpuHealth>,
 }
 
 /// One host of the job.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::environment::{relevant_variables, share_gpu_variables};
 use super::estate::{executor, keeper};
-use super::machine::{all_transports, machine};
+use super::machine::{all_health, all_transports, machine, neighbours};
 use super::question::Question;
 use super::run::{RunFrame, exit_code};
 use super::show;
@@ -19,6 +19,7 @@ use crate::error::{Error, Result, tell};
 use crate::estate::Estate;
 use crate::executor::choose::{Ready, Request, Wanted, make_ready};
 use crate::flight::{JOURNAL_CAPACITY, Phase};
+use crate::health::{Watch, health_warnings};
 use crate::measure::{
     FEWEST_SAMPLES, Progress, SeriesWords, Session, Settings, SharedState, Silent,
     TerminalProgress, sample_all,
@@ -320,6 +321,7 @@ impl OnRank<'_> {
             Some(columns) if is_root => Box::new(TerminalProgress::new(columns)),
             _ => Box::new(Silent),
         };
+        let mut watch = self.watch(ready)?;
         sample_all(
             &session.world,
             session.recorder,
@@ -327,11 +329,32 @@ impl OnRank<'_> {
             &frame.settings,
             &state,
             progress.as_mut(),
+            &mut || {
+                if let Some(watch) = &mut watch {
+                    watch.between_rounds();
+                }
+            },
         )?;
+        let health = all_health(&session.world, watch.map(Watch::finish))?;
+        frame.skeleton.warnings.extend(health_warnings(&health));
+        frame.skeleton.machine.health = health;
         // Known only now: connections are made when they are first used.
         let transports = all_transports(&session.world, &ready.executor.transports())?;
         frame.skeleton.machine.transports = transports;
         Ok((frame, state))
+    }
+
+    /// The watch over this rank's GPU, with its first reading; `None` without a GPU. Collective.
+    fn watch(&self, ready: &Ready<'_>) -> Result<Option<Watch>> {
+        let gpu = ready.hardware.gpu.as_ref();
+        let uuid = gpu.map(|gpu| gpu.uuid.as_str());
+        let (own, sharers) = neighbours(&self.session.world, uuid)?;
+        Ok(gpu.map(|gpu| {
+            let poll = self.job.machine.gpu_poll.map(Duration::from_millis);
+            let mut watch = Watch::over(gpu, poll);
+            watch.before(own, sharers);
+            watch
+        }))
     }
 
     fn frame(

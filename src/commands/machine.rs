@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::executor::choose::RankHardware;
+use crate::health::GpuHealth;
 use crate::result::{Host, Machine};
 use crate::topology::{HostFacts, host_facts};
 use crate::world::World;
@@ -56,6 +57,7 @@ pub(super) fn machine(world: &World, hardware: &RankHardware) -> Result<Machine>
         nccl_library: first.nccl_library.clone(),
         mpi: world.mpi_library(),
         transports: Vec::new(),
+        health: Vec::new(),
     })
 }
 
@@ -74,4 +76,28 @@ pub(super) fn all_transports(world: &World, mine: &BTreeMap<String, u64>) -> Res
         .into_iter()
         .map(|(name, count)| format!("{name} ({count})"))
         .collect())
+}
+
+/// The state of every rank's GPU, in rank order; empty where ranks have none.
+///
+/// # Errors
+/// None that a user could cause.
+pub(super) fn all_health(world: &World, mine: Option<GpuHealth>) -> Result<Vec<GpuHealth>> {
+    Ok(world.all_gather(&mine)?.into_iter().flatten().collect())
+}
+
+/// The processes of this host's ranks, and how many ranks share the GPU with this UUID.
+///
+/// # Errors
+/// None that a user could cause.
+pub(super) fn neighbours(world: &World, uuid: Option<&str>) -> Result<(Vec<u32>, usize)> {
+    let mine = (
+        world.host_name(),
+        std::process::id(),
+        uuid.map(str::to_string),
+    );
+    let all = world.all_gather(&mine)?;
+    let here = all.iter().filter(|(host, ..)| *host == mine.0);
+    let sharers = here.clone().filter(|(.., other)| *other == mine.2).count();
+    Ok((here.map(|(_, pid, _)| *pid).collect(), sharers))
 }

@@ -29,7 +29,8 @@ struct Round(Vec<std::result::Result<usize, StoppedBy>>);
 /// ranks call it with the same variants and settings.
 ///
 /// Series are sampled in turns, a batch each, so that a machine that changes its speed changes
-/// it for all of them. Results are in `state`: samples at rank 0, the rest on every rank.
+/// it for all of them. Results are in `state`: samples at rank 0, the rest on every rank. `between_rounds` is called
+/// after warm-up and between rounds, while this rank takes no samples.
 ///
 /// # Errors
 /// As the executor's; with more than one rank the watchdog ends the job instead.
@@ -40,6 +41,7 @@ pub fn sample_all(
     settings: &Settings,
     state: &SharedState,
     progress: &mut dyn Progress,
+    between_rounds: &mut dyn FnMut(),
 ) -> Result<()> {
     let rank = Rank { world, recorder };
     let (variants, labels): (Vec<Variant>, Vec<String>) = {
@@ -74,6 +76,7 @@ pub fn sample_all(
     let mut taken = vec![0u64; variants.len()];
     loop {
         recorder.enter(Phase::Gathering, 0);
+        between_rounds();
         let decisions = world
             .is_root()
             .then(|| Round(decide_all(state, &spent, settings)));
@@ -282,7 +285,15 @@ mod tests {
         );
         let recorder = FlightRecorder::create()?;
         let world = World::solo();
-        sample_all(&world, &recorder, mock, &settings, &state, &mut Silent)?;
+        sample_all(
+            &world,
+            &recorder,
+            mock,
+            &settings,
+            &state,
+            &mut Silent,
+            &mut || {},
+        )?;
         for (index, series) in state.lock().series.iter().enumerate() {
             assert_eq!(
                 recorder.samples(index).len(),

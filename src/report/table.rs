@@ -5,6 +5,7 @@ use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyl
 use super::arrival_words::arrival_words;
 use super::curves::{curve_columns, curve_notes, curve_rows, curves, times_of};
 use super::ops_words::ops_words;
+use crate::health::health_words;
 use crate::result::{Backend, Measurement, RankShare, RunResult, Status};
 use crate::stats::Summary;
 use crate::units::{format_bytes, group_thousands, median_and_interval, printable, significant};
@@ -250,6 +251,7 @@ pub(super) fn conditions(run: &RunResult) -> Vec<String> {
         lines.push(format!("transports: {}", run.machine.transports.join(", ")));
     }
     lines.push(machine_line(run));
+    lines.extend(health_words(&run.machine.health));
     lines
 }
 

@@ -110,6 +110,7 @@ pub(super) fn run() -> (RunResult, Vec<Series>) {
             nccl_library: Some("/usr/lib/libnccl.so.2".to_string()),
             mpi: Some("Open MPI 4.1.6".to_string()),
             transports: vec!["SHM/direct/direct (16)".to_string()],
+            health: Vec::new(),
         },
         backend: Backend::Nccl,
         ranks: 2,

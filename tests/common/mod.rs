@@ -241,6 +241,7 @@ pub fn stand_in() -> &'static Path {
             ("libcuda.so", "libcuda.so.1"),
             ("libnccl.so", "libnccl.so.2"),
             ("libclock.so", "libclock.so"),
+            ("libnvml.so", "libnvidia-ml.so.1"),
         ] {
             let link = folder.join(name);
             let _ = std::fs::remove_file(&link);
