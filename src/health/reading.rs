@@ -32,7 +32,7 @@ pub struct GpuReading {
     /// Power in W; newer GPUs give the mean of the last second.
     pub power_w: Option<f64>,
     pub temperature_c: Option<u32>,
-    /// What holds the clocks down, in the words of [`super::reasons`].
+    /// What holds the clocks down, in words: "power cap", "thermal slowdown (hardware)", ….
     pub throttle: Vec<String>,
 }
 
