@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::health::GpuHealth;
 use crate::plan::{CurvePlace, DataType, ModelFacts, OpKind};
-use crate::stats::Summary;
+use crate::stats::{Steadiness, Summary};
 use crate::verdict::Verdict;
 
 /// Name and version of the format. A change that breaks readers takes the next number.
@@ -274,6 +274,9 @@ pub struct Measurement {
     /// Which rank comes late and what waiting for it costs, where it was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<ArrivalFigures>,
+    /// Trend and outliers of the samples; `null` where there are too few.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steadiness: Option<Steadiness>,
     /// The rank with the longest device time most often.
     pub slowest_rank: RankShare,
     /// The rank that starts last most often: the others wait for it. `null` across hosts, whose

@@ -12,8 +12,8 @@ use crate::error::{Error, Exit, Result};
 use crate::measure::{Peer, Settings, SharedState};
 use crate::plan::{beginning_length, name_without_stamps};
 use crate::report::{
-    Beginning, Figures, OutputFolder, PlanOutline, arrival_figures, exporters, measurement,
-    ops_figures, write_error,
+    Beginning, Figures, OutputFolder, PlanOutline, arrival_figures, drift_warnings, exporters,
+    measurement, ops_figures, write_error,
 };
 use crate::result::{
     ArrivalFigures, Buffers, Failure, Measurement, Mode, Placement, RankStamps, RunResult, Series,
@@ -83,6 +83,7 @@ impl RunFrame {
         put_into_their_whole(&mut run, &all_series);
         put_arrivals(&mut run, arrivals);
         run.warnings.extend(precision_warnings(&run));
+        run.warnings.extend(drift_warnings(&run));
         run.failure = failure.cloned();
         run.status = if run.results.iter().any(|one| !one.verified) {
             Status::Failed

@@ -8,7 +8,7 @@ use crate::result::{
     Buffers, Conditions, Measurement, PlanSummary, RankSample, RankShare, Series, StepFigures,
     StoppedBy, Verification,
 };
-use crate::stats::{Summary, percentile_sorted};
+use crate::stats::{Steadiness, Summary, percentile_sorted};
 
 /// What figures need of a plan: its ops, which may be many, are left out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -126,6 +126,7 @@ pub fn measurement(series: &Series, figures: &Figures<'_>) -> Option<Measurement
         without_gaps_us: without_gaps_us(&burst_us, figures.plan),
         per_op: None,
         arrivals: None,
+        steadiness: Steadiness::of(&series.burst_us()),
         slowest_rank: most_often(series, ranks, |rank| rank.device_us),
         last_to_arrive: figures
             .one_host

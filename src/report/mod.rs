@@ -18,6 +18,7 @@ mod per_op;
 mod plans;
 pub mod plot;
 mod samples;
+mod steady;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -34,4 +35,5 @@ pub use per_op::{Beginning, ops_figures};
 pub use plans::{models_table, plans_text};
 pub use samples::read_samples;
 pub(crate) use samples::write_samples;
+pub use steady::drift_warnings;
 pub use table::{notices, terminal_report};

@@ -5,6 +5,7 @@ use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyl
 use super::arrival_words::arrival_words;
 use super::curves::{curve_columns, curve_notes, curve_rows, curves, times_of};
 use super::ops_words::ops_words;
+use super::steady::outlier_words;
 use crate::health::health_words;
 use crate::result::{Backend, Measurement, RankShare, RunResult, Status};
 use crate::stats::Summary;
@@ -163,6 +164,7 @@ pub(super) fn footnotes(run: &RunResult) -> Vec<String> {
             "* p99 of fewer than {SAMPLES_FOR_P99} samples rests on the largest one or two."
         ));
     }
+    notes.extend(outlier_words(run));
     notes
 }
 

@@ -4,9 +4,11 @@
 mod bootstrap;
 mod median_ci;
 mod random;
+mod steady;
 mod summary;
 
 pub use bootstrap::{bootstrap_medians, ends_of};
 pub use median_ci::median_ci95_ranks;
 pub use random::SplitMix64;
+pub use steady::Steadiness;
 pub use summary::{Summary, percentile_sorted};

@@ -149,6 +149,7 @@ impl Made {
             without_gaps_us: None,
             per_op: None,
             arrivals: None,
+            steadiness: None,
             slowest_rank: RankShare {
                 rank: 0,
                 share: 0.5,
