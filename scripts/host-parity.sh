@@ -31,7 +31,7 @@ in_c() {
 ours() {
     "${launcher[@]}" -np "$ranks" target/release/commbench allreduce-burst --backend host \
         --ops "$ops" --bytes "$bytes" --dtype fp32 --mode eager --placement out \
-        --precision 0.01 --max-samples "$samples" --budget 60 --out "target/host-parity/out-$$-$round" \
+        --precision 0.0001 --max-samples "$samples" --budget 60 --out "target/host-parity/out-$$-$round" \
         --json - 2>target/host-parity/stderr |
         sed -n 's/^ *"median": \([0-9.e+-]*\),*$/\1/p' | head -1
 }
