@@ -87,6 +87,11 @@ impl RunResult {
                     self.ranks
                 ));
             }
+            if let Some(steady) = &one.steadiness {
+                steady
+                    .check(one.burst_us.n)
+                    .map_err(|why| format!("steadiness of '{}': {why}", one.label))?;
+            }
         }
         Ok(())
     }
@@ -604,6 +609,21 @@ mod tests {
         ] {
             let error = RunResult::from_json(&EAGER.replace("\"ranks\":2,", wrong)).unwrap_err();
             assert!(error.contains(hint), "{hint}: {error}");
+        }
+        let mut run = RunResult::from_json(EAGER).unwrap();
+        let steady = crate::stats::Steadiness::of(&[1.0; 20]).unwrap();
+        let n = run.results[0].burst_us.n;
+        for (outliers, drift_p, hint) in [
+            (n + 1, 0.5, format!("{} outliers of {n} samples", n + 1)),
+            (0, 1.5, "drift_p = 1.5".to_string()),
+        ] {
+            run.results[0].steadiness = Some(crate::stats::Steadiness {
+                outliers,
+                drift_p,
+                ..steady.clone()
+            });
+            let error = RunResult::from_json(&serde_json::to_string(&run).unwrap()).unwrap_err();
+            assert!(error.contains(&hint), "{hint}: {error}");
         }
         let other = EAGER.replace("result/1", "result/9");
         assert!(

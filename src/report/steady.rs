@@ -1,6 +1,7 @@
 //! Trends and outliers of the sample series, in words.
 
 use crate::result::{Measurement, RunResult, Warning};
+use crate::stats::FAR;
 use crate::units::group_thousands;
 
 /// A change smaller than this share of the median is of no consequence to anybody.
@@ -62,7 +63,7 @@ pub(super) fn outlier_words(run: &RunResult) -> Option<String> {
         .take(TOLD_APART)
         .map(|(one, outliers, largest)| {
             let far = largest.map_or(String::new(), |times| {
-                format!(", up to {times:.2} times it")
+                format!(", the largest {times:.2} × the median")
             });
             format!(
                 "{} {} of {}{far}",
@@ -72,7 +73,7 @@ pub(super) fn outlier_words(run: &RunResult) -> Option<String> {
             )
         });
     Some(format!(
-        "Outliers (over 5 scaled median deviations from the median; in all figures): {}{}.",
+        "Outliers (over {FAR:.0} scaled median deviations from the median; in all figures): {}{}.",
         each.collect::<Vec<_>>().join("; "),
         more(with.len())
     ))
@@ -82,5 +83,74 @@ fn more(all: usize) -> String {
     match all.checked_sub(TOLD_APART) {
         Some(rest @ 1..) => format!(", and {rest} more series"),
         _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::run;
+    use super::*;
+    use crate::stats::Steadiness;
+
+    fn with(series: &[(f64, f64, u64)]) -> RunResult {
+        let (mut run, _) = run();
+        let one = run.results[0].clone();
+        let made = series.iter().enumerate().map(|(at, series)| {
+            let (drift, drift_p, outliers) = *series;
+            let mut made = one.clone();
+            made.label = format!("series {at}");
+            made.steadiness = Some(Steadiness {
+                drift,
+                drift_p,
+                outliers,
+                largest_outlier: (outliers > 0).then_some(2.5),
+            });
+            made
+        });
+        run.results = made.collect();
+        run
+    }
+
+    #[test]
+    fn a_proven_drift_is_told_with_its_sign_and_noise_and_trifles_are_not() {
+        // Of four series, a p-value must be under 0.25 %.
+        let run = with(&[
+            (0.03, 0.001, 0),
+            (0.5, 0.003, 0),
+            (0.01, 1e-9, 0),
+            (-0.1, 1e-9, 0),
+        ]);
+        let told = drift_warnings(&run);
+        assert_eq!(told.len(), 1);
+        assert_eq!(told[0].code, "times-drift");
+        assert!(
+            told[0]
+                .text
+                .ends_with(": series 3 by -10.0 %, series 0 by +3.0 %"),
+            "{told:?}"
+        );
+        assert_eq!(drift_warnings(&with(&[(0.5, 0.02, 0)])), Vec::new());
+    }
+
+    #[test]
+    fn three_series_are_told_apart_and_the_rest_counted() {
+        let run = with(&[(0.0, 1.0, 1), (0.0, 1.0, 4), (0.0, 1.0, 0), (0.0, 1.0, 3)]);
+        assert!(outlier_words(&run).unwrap().ends_with(
+            ": series 1 4 of 120, the largest 2.50 × the median; \
+             series 3 3 of 120, the largest 2.50 × the median; \
+             series 0 1 of 120, the largest 2.50 × the median."
+        ));
+        let many = with(&[(0.1, 1e-9, 1); 5]);
+        assert!(
+            outlier_words(&many)
+                .unwrap()
+                .ends_with(", and 2 more series.")
+        );
+        assert!(
+            drift_warnings(&many)[0]
+                .text
+                .ends_with(", and 2 more series")
+        );
+        assert_eq!(outlier_words(&with(&[(0.0, 1.0, 0)])), None);
     }
 }

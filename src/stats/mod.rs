@@ -10,5 +10,6 @@ mod summary;
 pub use bootstrap::{bootstrap_medians, ends_of};
 pub use median_ci::median_ci95_ranks;
 pub use random::SplitMix64;
-pub use steady::Steadiness;
+pub use steady::{FAR, Steadiness};
+pub(crate) use summary::median_of;
 pub use summary::{Summary, percentile_sorted};

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use super::percentile_sorted;
+use super::median_of;
 
 /// Neighbouring samples resemble each other, and a test for trend takes that for one. Medians of
 /// consecutive blocks resemble each other less.
@@ -41,13 +41,13 @@ impl Steadiness {
         if samples.len() < FEWEST {
             return None;
         }
-        let median = median_of(samples);
+        let median = median_of(&mut samples.to_vec());
         if median <= 0.0 {
             return None;
         }
         let blocks = block_medians(samples);
-        let deviations: Vec<f64> = samples.iter().map(|one| (one - median).abs()).collect();
-        let far = FAR * MAD_TO_SIGMA * median_of(&deviations);
+        let mut deviations: Vec<f64> = samples.iter().map(|one| (one - median).abs()).collect();
+        let far = FAR * MAD_TO_SIGMA * median_of(&mut deviations);
         // Where most samples are equal to the clock's resolution, nothing can be told apart.
         let is_far = |one: &&f64| far > 0.0 && (**one - median).abs() > far;
         let outliers = samples.iter().filter(is_far);
@@ -59,12 +59,17 @@ impl Steadiness {
             largest_outlier: (largest > median).then(|| largest / median),
         })
     }
-}
 
-fn median_of(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    percentile_sorted(&sorted, 50.0)
+    /// Whether the numbers can be those of `n` samples; a sentence where they cannot.
+    pub(crate) fn check(&self, n: u64) -> Result<(), String> {
+        if self.outliers > n {
+            return Err(format!("{} outliers of {n} samples", self.outliers));
+        }
+        if !(0.0..=1.0).contains(&self.drift_p) {
+            return Err(format!("drift_p = {} is no probability", self.drift_p));
+        }
+        Ok(())
+    }
 }
 
 /// Medians of at most [`BLOCKS`] consecutive blocks, alike in size to one sample.
@@ -72,7 +77,7 @@ fn block_medians(samples: &[f64]) -> Vec<f64> {
     let blocks = samples.len().min(BLOCKS);
     let edge = |block: usize| block * samples.len() / blocks;
     (0..blocks)
-        .map(|block| median_of(&samples[edge(block)..edge(block + 1)]))
+        .map(|block| median_of(&mut samples[edge(block)..edge(block + 1)].to_vec()))
         .collect()
 }
 
@@ -85,7 +90,7 @@ fn slope(values: &[f64]) -> f64 {
             slopes.push((value - before) / (later - earlier) as f64);
         }
     }
-    median_of(&slopes)
+    median_of(&mut slopes)
 }
 
 /// The two-sided p-value of Kendall's S against the order, with ties, by its normal approximation

@@ -96,6 +96,18 @@ pub fn percentile_sorted(sorted: &[f64], percent: f64) -> f64 {
     sorted[below] + (sorted[above] - sorted[below]) * (position - below as f64)
 }
 
+/// The middle of non-empty values in any order, without sorting all of them.
+pub(crate) fn median_of(values: &mut [f64]) -> f64 {
+    let middle = values.len() / 2;
+    let odd = values.len() % 2 == 1;
+    let (before, &mut upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
+    if odd {
+        return upper;
+    }
+    let lower = before.iter().copied().max_by(f64::total_cmp);
+    (lower.unwrap_or(upper) + upper) / 2.0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,5 +176,14 @@ mod tests {
             covered as f64 / 4000.0 >= 0.95 - 3.0 * 0.00345,
             "{covered} of 4000"
         );
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn selecting_agrees_with_sorting(mut values in proptest::collection::vec(-9.0f64..9.0, 1..40)) {
+            let selected = median_of(&mut values);
+            values.sort_by(f64::total_cmp);
+            proptest::prop_assert!((selected - percentile_sorted(&values, 50.0)).abs() < 1e-12);
+        }
     }
 }

@@ -132,18 +132,6 @@ impl DrawnPoint {
     }
 }
 
-/// The middle of non-empty values in any order, without sorting all of them.
-pub(super) fn median_of(values: &mut [f64]) -> f64 {
-    let middle = values.len() / 2;
-    let odd = values.len() % 2 == 1;
-    let (before, &mut upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
-    if odd {
-        return upper;
-    }
-    let lower = before.iter().copied().max_by(f64::total_cmp);
-    (lower.unwrap_or(upper) + upper) / 2.0
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,15 +162,6 @@ mod tests {
         assert!(refused(vec![point(1, &[])]));
         assert!(refused(vec![point(0, &[1.0])]));
         assert!(refused(vec![point(1, &[1.0]), point(1, &[1.0])]));
-    }
-
-    proptest::proptest! {
-        #[test]
-        fn selecting_agrees_with_sorting(mut values in proptest::collection::vec(-9.0f64..9.0, 1..40)) {
-            let selected = median_of(&mut values);
-            values.sort_by(f64::total_cmp);
-            proptest::prop_assert!((selected - percentile_sorted(&values, 50.0)).abs() < 1e-12);
-        }
     }
 
     #[test]

@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::curve::{Drawn, median_of};
+use super::curve::Drawn;
 use super::rules::{ERROR_RATE, percent};
 use super::{Curve, Rules};
-use crate::stats::ends_of;
+use crate::stats::{ends_of, median_of};
 
 /// Points on either side of a knee: one point is neither a flat part nor a rise that lasts.
 const SIDE: usize = 2;
