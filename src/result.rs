@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::health::GpuHealth;
-use crate::plan::{CurvePlace, DataType, ModelFacts, OpKind};
+use crate::plan::{CurvePlace, DataType, ModelFacts, OpKind, SizePoint};
 use crate::stats::{Steadiness, Summary};
 use crate::verdict::Verdict;
 
@@ -407,6 +407,9 @@ pub struct PlanSummary {
     pub gap_us: f64,
     /// How the numbers came about.
     pub origin: String,
+    /// Where it is a point of a sweep over sizes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<SizePoint>,
 }
 
 /// A rank and how often it was the one.

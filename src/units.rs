@@ -67,6 +67,21 @@ pub fn format_bytes(bytes: u64) -> String {
     format!("{} B", group_thousands(bytes))
 }
 
+/// A size as short as it is exact: "14,336 B", "64 KiB", "256 MiB".
+pub fn short_bytes(bytes: u64) -> String {
+    let units = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)];
+    let whole = units
+        .into_iter()
+        .find(|(_, shift)| bytes > 0 && bytes.is_multiple_of(1 << shift));
+    match whole {
+        // 14,336 B is how the field speaks of it, not 14 KiB.
+        Some((unit, shift)) if (bytes >> shift).is_power_of_two() || shift > 10 => {
+            format!("{} {unit}", group_thousands(bytes >> shift))
+        }
+        _ => format!("{} B", group_thousands(bytes)),
+    }
+}
+
 /// An integer with a comma between groups of three digits.
 pub fn group_thousands(number: u64) -> String {
     let digits = number.to_string();
@@ -134,6 +149,21 @@ mod tests {
         assert_eq!(parse_bytes("256M"), Ok(256 << 20));
         assert_eq!(parse_bytes("1GiB"), Ok(1 << 30));
         assert_eq!(parse_bytes("0"), Ok(0));
+    }
+
+    #[test]
+    fn short_sizes_stay_exact() {
+        for (bytes, text) in [
+            (0, "0 B"),
+            (8, "8 B"),
+            (14_336, "14,336 B"),
+            (65_536, "64 KiB"),
+            (100 << 20, "100 MiB"),
+            ((1 << 20) + 1, "1,048,577 B"),
+            (1 << 40, "1 TiB"),
+        ] {
+            assert_eq!(short_bytes(bytes), text);
+        }
     }
 
     #[test]

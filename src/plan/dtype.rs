@@ -52,6 +52,18 @@ impl DataType {
         }
     }
 
+    /// The name in nccl-tests' columns.
+    pub fn nccl_tests_name(self) -> &'static str {
+        match self {
+            DataType::Bf16 => "bfloat16",
+            DataType::Fp16 => "half",
+            DataType::Fp32 => "float",
+            DataType::Fp64 => "double",
+            DataType::Int8 => "int8",
+            DataType::Int32 => "int32",
+        }
+    }
+
     /// The short name.
     pub fn name(self) -> &'static str {
         match self {
@@ -101,6 +113,7 @@ mod tests {
     fn every_name_reads_back() {
         for dtype in DataType::ALL {
             assert_eq!(dtype.name().parse(), Ok(dtype));
+            assert_eq!(dtype.nccl_tests_name().parse(), Ok(dtype));
             assert_eq!(
                 serde_json::to_string(&dtype).unwrap(),
                 format!("\"{}\"", dtype.name())

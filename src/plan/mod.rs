@@ -15,6 +15,7 @@ mod points;
 mod prefix;
 mod route;
 mod routing;
+mod size_point;
 mod sizes;
 mod tokens;
 mod traffic;
@@ -35,6 +36,7 @@ pub use points::{ReplaySize, all_gather_point, exchange_point, step_plan, tensor
 pub use prefix::{beginning_length, beginnings};
 pub use route::{RoutingRule, route_layer};
 pub use routing::{rank_hit_probability, rank_hit_probability_in_groups};
+pub use size_point::SizePoint;
 pub use sizes::{SizeStep, SizeSweep, SweptOp};
 pub use tokens::parse_tokens;
 pub use traffic::Traffic;

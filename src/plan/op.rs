@@ -6,7 +6,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{DataType, Traffic};
+use super::{DataType, SizePoint, Traffic};
 use crate::error::{Error, Result};
 use crate::units::{format_bytes, group_thousands};
 
@@ -255,6 +255,8 @@ pub struct Plan {
     pub exchange: Exchange,
     /// Where it is a point of a curve.
     pub place: Option<CurvePlace>,
+    /// Where it is a point of a sweep over sizes.
+    pub size: Option<SizePoint>,
     /// Whether each op is stamped: see [`Plan::with_stamps`].
     pub stamped: bool,
 }
@@ -289,6 +291,7 @@ impl Plan {
             ops,
             exchange: Exchange::Auto,
             place: None,
+            size: None,
             stamped: false,
         }
     }
@@ -301,6 +304,7 @@ impl Plan {
             name: stamped_name(&self.name),
             stamped: true,
             place: None,
+            size: None,
             ..self.clone()
         }
     }

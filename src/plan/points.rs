@@ -67,6 +67,7 @@ pub fn tensor_parallel_point(
         ops,
         exchange: Exchange::Auto,
         place: place(curve, tokens_per_gpu, model.layers * ALLREDUCES_PER_LAYER),
+        size: None,
         stamped: false,
     })
 }
@@ -105,6 +106,7 @@ pub fn all_gather_point(
         ops,
         exchange: Exchange::Auto,
         place: place(curve, tokens_per_gpu, 2 * model.moe_layers),
+        size: None,
         stamped: false,
     })
 }
@@ -142,6 +144,7 @@ pub fn exchange_point(
         ops,
         exchange,
         place: place(curve, tokens_per_gpu, all * directions.len() as u64),
+        size: None,
         stamped: false,
     })
 }

@@ -20,6 +20,7 @@ pub fn beginnings(plan: &Plan) -> Vec<Plan> {
             ops: plan.ops[..length].to_vec(),
             exchange: plan.exchange,
             place: None,
+            size: None,
             stamped: false,
         })
         .collect()

@@ -1,7 +1,7 @@
 //! Plans over payload sizes: what nccl-tests sweeps.
 
 use super::decode::{MAX_OP_BYTES, MAX_OPS};
-use super::{DataType, Exchange, Op, OpKind, Plan, Traffic};
+use super::{DataType, Exchange, Op, OpKind, Plan, SizePoint, Traffic};
 use crate::error::{Error, Result};
 use crate::units::format_bytes;
 
@@ -84,6 +84,7 @@ impl SizeSweep {
                 ops,
                 exchange: Exchange::Auto,
                 place: None,
+                size: Some(SizePoint::of(self.op, bytes, self.dtype, ranks)),
                 stamped: false,
             });
         }

@@ -37,6 +37,7 @@ impl PlanOutline {
                 dtype: plan.ops.first().map_or(DataType::Int8, |op| op.dtype),
                 gap_us: plan.ops.iter().map(|op| op.gap_us).sum::<f64>() / ops.max(1) as f64,
                 origin: plan.origin.clone(),
+                size: plan.size.clone(),
             },
             place: plan.place.clone(),
             algorithm_bytes: total(Op::algorithm_bytes),

@@ -71,7 +71,7 @@ fn line(curve: &RunCurve<'_>, of: Of) -> CurveLine {
     let point = |one: &&Measurement| {
         let (us, ci95_us) = us(one, of);
         Some(CurvePoint {
-            tokens: one.tokens_per_gpu?,
+            x: one.tokens_per_gpu?,
             us,
             ci95_us,
         })
@@ -172,7 +172,7 @@ fn regions(pair: &Pair, line: usize, crossover: Option<f64>) -> Vec<Region> {
 fn interpolated(line: &CurveLine, tokens: f64) -> Option<f64> {
     line.points.windows(2).find_map(|pair| {
         let [from, to] = [pair[0], pair[1]];
-        let (left, right) = (from.tokens as f64, to.tokens as f64);
+        let (left, right) = (from.x as f64, to.x as f64);
         if !(left..=right).contains(&tokens) {
             return None;
         }
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn a_crossover_lies_on_the_line() {
         let point = |tokens, us| CurvePoint {
-            tokens,
+            x: tokens,
             us,
             ci95_us: None,
         };

@@ -9,6 +9,7 @@ use super::plot::curve::{CurvePicture, curve_png, curve_svg};
 use super::plot::gaps::{GapPicture, gap_png, gap_svg};
 use super::plot::{BurstPlot, PlotError};
 use super::samples::write_samples;
+use super::sizes::{is_over_sizes, size_picture};
 use crate::error::{Error, Result};
 use crate::result::{RunResult, Series};
 
@@ -38,6 +39,8 @@ pub fn exporters() -> Vec<Box<dyn Exporter>> {
         Box::new(Png),
         Box::new(CurveSvg),
         Box::new(CurvePng),
+        Box::new(SizesSvg),
+        Box::new(SizesPng),
         Box::new(GapSvg),
         Box::new(GapPng),
     ]
@@ -97,7 +100,7 @@ impl Exporter for Svg {
         "burst.svg"
     }
     fn applies(&self, run: &RunResult) -> bool {
-        curves(run).is_empty()
+        curves(run).is_empty() && !is_over_sizes(run)
     }
     fn export(&self, run: &RunResult, series: &[Series]) -> Result<Vec<u8>> {
         BurstPlot { run, series }
@@ -114,7 +117,7 @@ impl Exporter for Png {
         "burst.png"
     }
     fn applies(&self, run: &RunResult) -> bool {
-        curves(run).is_empty()
+        curves(run).is_empty() && !is_over_sizes(run)
     }
     fn export(&self, run: &RunResult, series: &[Series]) -> Result<Vec<u8>> {
         BurstPlot { run, series }
@@ -145,6 +148,34 @@ impl Exporter for CurvePng {
     }
     fn applies(&self, run: &RunResult) -> bool {
         !curves(run).is_empty()
+    }
+    fn export(&self, run: &RunResult, _: &[Series]) -> Result<Vec<u8>> {
+        drawn(run, curve_png)
+    }
+}
+
+struct SizesSvg;
+
+impl Exporter for SizesSvg {
+    fn file_name(&self) -> &'static str {
+        "sizes.svg"
+    }
+    fn applies(&self, run: &RunResult) -> bool {
+        is_over_sizes(run)
+    }
+    fn export(&self, run: &RunResult, _: &[Series]) -> Result<Vec<u8>> {
+        drawn(run, |picture| curve_svg(picture).map(String::into_bytes))
+    }
+}
+
+struct SizesPng;
+
+impl Exporter for SizesPng {
+    fn file_name(&self) -> &'static str {
+        "sizes.png"
+    }
+    fn applies(&self, run: &RunResult) -> bool {
+        is_over_sizes(run)
     }
     fn export(&self, run: &RunResult, _: &[Series]) -> Result<Vec<u8>> {
         drawn(run, curve_png)
@@ -193,7 +224,9 @@ fn drawn(
     draw: impl Fn(&CurvePicture) -> std::result::Result<Vec<u8>, PlotError>,
 ) -> Result<Vec<u8>> {
     let failed = |why: String| Error::other(format!("cannot draw the curves: {why}"));
-    let picture = picture(run).ok_or_else(|| failed("there are none".to_string()))?;
+    let picture = picture(run)
+        .or_else(|| size_picture(run))
+        .ok_or_else(|| failed("there are none".to_string()))?;
     draw(&picture).map_err(|error| failed(error.to_string()))
 }
 #[cfg(test)]

@@ -7,6 +7,7 @@ use super::lists::{
     GPU_COLUMNS, PLAN_COLUMNS, RANKS_TEXT, gpu_rows, plan_rows, rank_columns, rank_rows,
 };
 use super::ops_words::{ops_table, ops_words};
+use super::sizes::{SIZE_COLUMNS, is_over_sizes, size_notes, size_rows};
 use super::table::{
     COLUMNS, conditions, footnotes, gap_words, notices, origin, rows, title, verdict_words,
 };
@@ -38,12 +39,15 @@ pub(crate) fn markdown(run: &RunResult) -> String {
             }
             out.push_str("\n![Time over tokens per GPU](curve.svg)\n\n## Replays\n\n");
         }
-        out.push_str(&table(&COLUMNS.map(str::to_string), &rows(run)));
+        let notes: Vec<String> = if is_over_sizes(run) {
+            out.push_str(&table(&SIZE_COLUMNS.map(str::to_string), &size_rows(run)));
+            size_notes(run)
+        } else {
+            out.push_str(&table(&COLUMNS.map(str::to_string), &rows(run)));
+            let notes = footnotes(run).into_iter();
+            notes.chain(gap_words(run)).chain(arrival_words(run)).collect()
+        };
         out.push('\n');
-        let notes = footnotes(run)
-            .into_iter()
-            .chain(gap_words(run))
-            .chain(arrival_words(run));
         for note in notes {
             out.push_str(&format!("- {}\n", plain(note.trim_start())));
         }
@@ -51,6 +55,8 @@ pub(crate) fn markdown(run: &RunResult) -> String {
             out.push_str("\n## Plans\n\n");
             let header = PLAN_COLUMNS.map(str::to_string);
             out.push_str(&table(&header, &plan_rows(run)));
+        } else if is_over_sizes(run) {
+            out.push_str("\n![Time of a call over its size](sizes.svg)\n");
         } else {
             out.push_str("\n![Burst times](burst.svg)\n");
             if has_gaps(run) {

@@ -18,6 +18,7 @@ mod per_op;
 mod plans;
 pub mod plot;
 mod samples;
+mod sizes;
 mod steady;
 mod table;
 #[cfg(test)]

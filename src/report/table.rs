@@ -5,6 +5,7 @@ use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyl
 use super::arrival_words::arrival_words;
 use super::curves::{curve_columns, curve_notes, curve_rows, curves, times_of};
 use super::ops_words::ops_words;
+use super::sizes::{SIZE_COLUMNS, is_over_sizes, size_notes, size_rows, size_title};
 use super::steady::outlier_words;
 use crate::health::health_words;
 use crate::result::{Backend, Measurement, RankShare, RunResult, Status};
@@ -13,7 +14,7 @@ use crate::units::{format_bytes, group_thousands, median_and_interval, printable
 use crate::verdict::{answers, words};
 
 /// Below this, a 99th percentile rests on one or two samples.
-const SAMPLES_FOR_P99: u64 = 100;
+pub(super) const SAMPLES_FOR_P99: u64 = 100;
 
 /// What a reader must know before any figure. Each is one sentence.
 pub fn notices(run: &RunResult) -> Vec<String> {
@@ -37,7 +38,8 @@ pub fn notices(run: &RunResult) -> Vec<String> {
     if let Some(failure) = &run.failure {
         notices.push(format!("INCOMPLETE: {}.", failure.text));
     }
-    for one in run.results.iter().filter(|one| !one.verified) {
+    notices.extend(unchecked(run));
+    for one in run.results.iter().filter(|one| one.verification.wrong > 0) {
         notices.push(match &one.verification.first_wrong {
             Some(wrong) => format!(
                 "WRONG DATA in {}: {} of {} elements; first on rank {}, op {}, element {}: got {}, expected {}. Do not use these times.",
@@ -50,10 +52,31 @@ pub fn notices(run: &RunResult) -> Vec<String> {
                 wrong.got,
                 wrong.expected
             ),
-            None => format!("NOT VERIFIED: the data of {} was not checked.", one.label),
+            None => format!(
+                "WRONG DATA in {}: {} elements. Do not use these times.",
+                one.label,
+                group_thousands(one.verification.wrong)
+            ),
         });
     }
     notices
+}
+
+/// Says whose data nobody looked at.
+fn unchecked(run: &RunResult) -> Option<String> {
+    let unchecked: Vec<&str> = run
+        .results
+        .iter()
+        .filter(|one| !one.verified && one.verification.wrong == 0)
+        .map(|one| one.label.as_str())
+        .collect();
+    if unchecked.is_empty() {
+        return None;
+    }
+    Some(match unchecked.len() == run.results.len() {
+        true => "NOT VERIFIED: the data was not checked.".to_string(),
+        false => format!("NOT VERIFIED: the data of {} was not checked.", few(&unchecked)),
+    })
 }
 
 /// Column titles of [`rows`], in two lines: a terminal is not wide.
@@ -117,7 +140,7 @@ fn row(one: &Measurement, with_placement: bool) -> Vec<String> {
     ]
 }
 
-fn with_interval(summary: &Summary) -> String {
+pub(super) fn with_interval(summary: &Summary) -> String {
     match median_and_interval(summary.median, summary.ci95) {
         (median, Some(interval)) => format!("{median} {interval}"),
         (median, None) => format!("{median} [n = {}: no interval]", summary.n),
@@ -146,10 +169,7 @@ pub(super) fn footnotes(run: &RunResult) -> Vec<String> {
     };
     notes.push(format!(
         "A sample is one replay of {ops}; its time is the slowest rank's ({}).",
-        match first.conditions.clock.as_str() {
-            "cuda-events" => "CUDA events around the plan",
-            _ => "host clock",
-        }
+        clock_words(first)
     ));
     notes.push(format!(
         "Slowest rank: the one with the longest time most often (chance alone gives {:.0} %). It may only have waited: report.md names the rank that starts last.",
@@ -166,6 +186,14 @@ pub(super) fn footnotes(run: &RunResult) -> Vec<String> {
     }
     notes.extend(outlier_words(run));
     notes
+}
+
+/// The clock of a figure.
+pub(super) fn clock_words(one: &Measurement) -> &'static str {
+    match one.conditions.clock.as_str() {
+        "cuda-events" => "CUDA events around the plan",
+        _ => "host clock",
+    }
 }
 
 /// What is left of an op without the compute before it, where there is any.
@@ -269,7 +297,9 @@ fn few(labels: &[&str]) -> String {
 /// What a run replayed, as a title: its plan, or its question where it had several.
 pub(super) fn title(run: &RunResult) -> Option<String> {
     let first = run.results.first()?;
-    let what = if run
+    let what = if is_over_sizes(run) {
+        size_title(run)?
+    } else if run
         .results
         .iter()
         .all(|one| one.plan.title == first.plan.title)
@@ -298,8 +328,8 @@ pub(super) fn verdict_words(run: &RunResult) -> Vec<String> {
     run.verdict.as_ref().map_or(Vec::new(), words)
 }
 
-/// A table for a terminal: the first column on the left, figures on the right.
-fn text_table(header: Vec<String>, rows: Vec<Vec<String>>) -> String {
+/// A table for a terminal: the first `words` columns on the left, figures on the right.
+fn text_table(header: Vec<String>, rows: Vec<Vec<String>>, words: usize) -> String {
     let mut table = Table::new();
     table
         .load_style(STYLE)
@@ -309,7 +339,7 @@ fn text_table(header: Vec<String>, rows: Vec<Vec<String>>) -> String {
         table.add_row(row);
     }
     for (index, column) in table.column_iter_mut().enumerate() {
-        if index > 0 {
+        if index >= words {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
@@ -373,11 +403,15 @@ pub fn terminal_report(run: &RunResult, folder: &str, files: &[&str], colour: bo
         let is_curves = !curves(run).is_empty();
         let notes = if is_curves {
             out.push_str(&format!("{}\n", bold(times_of(run).title())));
-            out.push_str(&text_table(curve_columns(run), curve_rows(run)));
+            out.push_str(&text_table(curve_columns(run), curve_rows(run), 1));
             curve_notes(run)
+        } else if is_over_sizes(run) {
+            let header = SIZE_COLUMNS.map(str::to_string).to_vec();
+            out.push_str(&text_table(header, size_rows(run), 0));
+            size_notes(run)
         } else {
             let header = COLUMNS.map(str::to_string).to_vec();
-            out.push_str(&text_table(header, rows(run)));
+            out.push_str(&text_table(header, rows(run), 1));
             let mut notes = footnotes(run);
             notes.extend(gap_words(run));
             notes.extend(ops_words(run));

@@ -4,6 +4,7 @@
 use maud::{Markup, html};
 
 use crate::report::curves::curves;
+use crate::report::sizes::{is_over_sizes, size_headlines};
 use crate::report::table::{rows, verdict_words};
 use crate::result::{Backend, RunResult, Status};
 
@@ -38,6 +39,10 @@ fn headlines(run: &RunResult) -> Vec<String> {
         Backend::MpiHost => "On host memory, without GPUs: ",
         Backend::Predicted => "Predicted, not measured: ",
     };
+    if is_over_sizes(run) {
+        let sentence = |found: String| format!("{premise}{found}");
+        return size_headlines(run).into_iter().map(sentence).collect();
+    }
     // The figures are the table's, to the letter.
     let mut sentences: Vec<String> = run
         .results

@@ -24,6 +24,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::curves::{curve_columns, curve_notes, curve_rows, curves, times_of};
 use super::lists::{PLAN_COLUMNS, plan_rows};
+use super::sizes::{SIZE_COLUMNS, is_over_sizes, size_notes, size_rows};
 use super::table::{COLUMNS, footnotes, gap_words, origin, rows, title};
 use crate::result::{RunResult, Series};
 use table::table;
@@ -102,7 +103,9 @@ fn sections(run: &RunResult, series: &[Series]) -> Vec<Section> {
         let is_verdict = run.verdict.is_some();
         let heading = if is_verdict { "Verdict" } else { "Result" };
         add("answer", heading, answer::answer(run));
-        if curves(run).is_empty() {
+        if is_over_sizes(run) {
+            add("sizes", "Sizes", sizes(run));
+        } else if curves(run).is_empty() {
             add("samples", "Samples", burst::burst(run, series));
             add("table", "Table", replays(run));
         } else {
@@ -129,6 +132,15 @@ fn curves_section(run: &RunResult) -> Markup {
         (chart::chart(run))
         (table(times_of(run).title(), &curve_columns(run), &curve_rows(run), 0))
         (notes(&curve_notes(run)))
+    }
+}
+
+fn sizes(run: &RunResult) -> Markup {
+    let columns = SIZE_COLUMNS.map(str::to_string);
+    html! {
+        (burst::sizes(run))
+        (table("Every size", &columns, &size_rows(run), 0))
+        (notes(&size_notes(run)))
     }
 }
 

@@ -7,7 +7,8 @@ use super::{CurveLine, CurvePicture};
 /// A step does not communicate in less than a nanosecond.
 const SHORTEST_US: f64 = 1e-3;
 /// More tokens on one GPU than any memory holds.
-const MOST_TOKENS: u64 = 1 << 30;
+/// Sizes of sweeps go further than tokens.
+const MOST_TOKENS: u64 = 1 << 40;
 /// How far beyond the range, as a share, a value may lie that was computed from its end.
 const ROUNDING: f64 = 1e-6;
 
@@ -73,7 +74,7 @@ fn check_line(line: &CurveLine) -> Result<(), Refusal> {
     }
     let mut before = None;
     for point in &line.points {
-        let tokens = point.tokens;
+        let tokens = point.x;
         if !(1..=MOST_TOKENS).contains(&tokens) {
             let line = name();
             return Err(Refusal::Tokens { line, tokens });
@@ -184,5 +185,5 @@ fn check_marks(picture: &CurvePicture) -> Result<(), Refusal> {
 }
 
 fn tokens_of(line: &CurveLine) -> impl Iterator<Item = f64> + '_ {
-    line.points.iter().map(|point| point.tokens as f64)
+    line.points.iter().map(|point| point.x as f64)
 }

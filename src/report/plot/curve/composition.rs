@@ -128,6 +128,7 @@ impl Picture for Composition<'_> {
             chart,
             &self.time_ticks,
             &self.token_ticks,
+            picture.over.name(),
             note.as_deref(),
         )?;
         self.mark_labels.draw(canvas)?;

@@ -12,7 +12,6 @@ use super::page::{TICKS_Y, TOKENS_NAME_Y};
 use super::time_axis::TimeTicks;
 use super::token_axis::TokenTick;
 
-const TOKENS_NAME: &str = "tokens per GPU, t";
 /// A grid finer than the labels must not compete with them.
 const FINE_GRID: RGBColor = RGBColor(0xF0, 0xF2, 0xF4);
 /// Labels of ticks.
@@ -53,6 +52,7 @@ pub fn draw_axes<B: DrawingBackend>(
     chart: &Chart,
     times: &TimeTicks,
     tokens: &[TokenTick],
+    x_name: &str,
     note: Option<&str>,
 ) -> Result<(), PlotError> {
     let frame = chart.frame;
@@ -79,7 +79,7 @@ pub fn draw_axes<B: DrawingBackend>(
     ];
     canvas.line(&corner, axis)?;
     let middle = (frame.left + frame.right) / 2.0;
-    canvas.text((middle, TOKENS_NAME_Y), TOKENS_NAME, LABEL, Align::Centre)?;
+    canvas.text((middle, TOKENS_NAME_Y), x_name, LABEL, Align::Centre)?;
     if let Some(note) = note {
         let left = frame.right - text_width(note, SMALL);
         canvas.text((left, TOKENS_NAME_Y), note, SMALL, Align::Left)?;

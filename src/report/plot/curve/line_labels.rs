@@ -2,7 +2,6 @@
 
 use plotters::backend::DrawingBackend;
 
-use crate::units::group_thousands;
 
 use super::super::PlotError;
 use super::super::canvas::{Align, Canvas, Point, Stroke};
@@ -82,10 +81,10 @@ fn labels(picture: &CurvePicture, chart: &Chart, unit: Unit, name_lines: usize) 
             Some(interval) => (interval, SMALL_INK),
             None => ("no interval".to_string(), SMALL),
         });
-        parts.push((format!("at t = {}", group_thousands(last.tokens)), SMALL));
+        parts.push((picture.over.place(last.x), SMALL));
         text.extend(set(parts));
         labels.push(LineLabel {
-            end: chart.at(last.tokens as f64, last.us),
+            end: chart.at(last.x as f64, last.us),
             look,
             top: 0.0,
             text,

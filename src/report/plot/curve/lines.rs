@@ -57,7 +57,7 @@ pub fn draw<B: DrawingBackend>(
 
 /// The points of a line in the chart.
 pub fn trace(line: &CurveLine, chart: &Chart) -> Vec<Point> {
-    let at = |point: &CurvePoint| chart.at(point.tokens as f64, point.us);
+    let at = |point: &CurvePoint| chart.at(point.x as f64, point.us);
     line.points.iter().map(at).collect()
 }
 
@@ -74,7 +74,7 @@ fn draw_band<B: DrawingBackend>(
 ) -> Result<(), PlotError> {
     let edge = |end: usize| -> Vec<Point> {
         run.iter()
-            .filter_map(|point| Some((point.tokens as f64, point.ci95_us?[end])))
+            .filter_map(|point| Some((point.x as f64, point.ci95_us?[end])))
             .map(|(tokens, us)| chart.at(tokens, us))
             .collect()
     };

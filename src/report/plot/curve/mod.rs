@@ -1,5 +1,6 @@
-//! The picture of curves: what each plan's communication costs over the tokens per GPU, where one
-//! plan begins to cost less than another, and from where a curve is no longer flat.
+//! The picture of curves: what each plan's communication costs over the tokens per GPU, or one
+//! collective over the size of a call; where one plan begins to cost less than another, and from
+//! where a curve is no longer flat.
 //!
 //! Pure: what is drawn comes in as a [`CurvePicture`], with no knowledge of results or verdicts.
 
@@ -26,11 +27,14 @@ mod tests;
 
 pub use check::Refusal;
 pub use picture::{
-    Crossover, CurveLine, CurvePicture, CurvePoint, Knee, MOST_LINES, Reference, Region,
+    Crossover, CurveLine, CurvePicture, CurvePoint, Knee, MOST_LINES, Over, Reference, Region,
 };
 
 use super::{PlotError, render};
 use composition::Composition;
+
+/// Width and height of the picture's SVG, in its own units.
+pub const CURVE_SIZE: (u32, u32) = (page::WIDTH, page::HEIGHT);
 
 /// The picture as an SVG document.
 ///

@@ -1,6 +1,7 @@
 //! What a picture of curves shows.
 
 use super::super::colours::LOOKS;
+use crate::units::{group_thousands, short_bytes};
 
 /// Lines in one picture: beyond this, looks run out.
 pub const MOST_LINES: usize = LOOKS.len();
@@ -16,6 +17,8 @@ pub struct CurvePicture {
     pub footer: String,
     /// The verdict, below the subtitle: a sentence or two.
     pub answer: Vec<String>,
+    /// What the curves go over.
+    pub over: Over,
     /// What the times are of: "communication of one decode step".
     pub y_name: String,
     /// One line a plan, one to six.
@@ -26,19 +29,55 @@ pub struct CurvePicture {
     pub references: Vec<Reference>,
 }
 
+/// What lies along the lower axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Over {
+    /// Tokens per GPU, t.
+    #[default]
+    Tokens,
+    /// Bytes of a call, as nccl-tests counts them.
+    Bytes,
+}
+
+impl Over {
+    /// At the axis.
+    pub fn name(self) -> &'static str {
+        match self {
+            Over::Tokens => "tokens per GPU, t",
+            Over::Bytes => "size of a call, as nccl-tests counts it",
+        }
+    }
+
+    /// A tick's label.
+    pub fn value(self, x: u64) -> String {
+        match self {
+            Over::Tokens => group_thousands(x),
+            Over::Bytes => short_bytes(x),
+        }
+    }
+
+    /// The place of a point.
+    pub fn place(self, x: u64) -> String {
+        match self {
+            Over::Tokens => format!("at t = {}", group_thousands(x)),
+            Over::Bytes => format!("at {}", short_bytes(x)),
+        }
+    }
+}
+
 /// What one plan costs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CurveLine {
     pub name: String,
-    /// At least one, with ascending tokens.
+    /// At least one, with ascending x.
     pub points: Vec<CurvePoint>,
 }
 
 /// One plan at one number of tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CurvePoint {
-    /// Tokens per GPU, t, from 1 on.
-    pub tokens: u64,
+    /// In the units of [`CurvePicture::over`], from 1 on.
+    pub x: u64,
     /// Median time of a step, in µs.
     pub us: f64,
     /// 95 % interval of `us`. Where there is none, there is no band.

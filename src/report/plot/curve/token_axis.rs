@@ -3,8 +3,6 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use crate::units::group_thousands;
-
 use super::super::text::text_width;
 use super::CurvePicture;
 use super::frame::TICK;
@@ -34,7 +32,7 @@ pub fn token_axis(picture: &CurvePicture) -> LogAxis {
 
 fn measured(picture: &CurvePicture) -> BTreeSet<u64> {
     let points = picture.lines.iter().flat_map(|line| &line.points);
-    points.map(|point| point.tokens).collect()
+    points.map(|point| point.x).collect()
 }
 
 /// Ticks from left to right; `x` says where a number of tokens is. Where not all labels have room,
@@ -42,7 +40,7 @@ fn measured(picture: &CurvePicture) -> BTreeSet<u64> {
 pub fn token_ticks(picture: &CurvePicture, x: impl Fn(f64) -> f64) -> Vec<TokenTick> {
     let all: Vec<u64> = measured(picture).into_iter().collect();
     let room = |tokens: u64| {
-        let half = (text_width(&group_thousands(tokens), TICK) + LEAST_GAP) / 2.0;
+        let half = (text_width(&picture.over.value(tokens), TICK) + LEAST_GAP) / 2.0;
         (x(tokens as f64) - half, x(tokens as f64) + half)
     };
     let powers: Vec<u64> = all
@@ -67,7 +65,7 @@ pub fn token_ticks(picture: &CurvePicture, x: impl Fn(f64) -> f64) -> Vec<TokenT
         .iter()
         .map(|&(tokens, _)| TokenTick {
             x: x(tokens as f64),
-            text: Some(group_thousands(tokens)),
+            text: Some(picture.over.value(tokens)),
         })
         .collect();
     for tokens in all {
@@ -107,7 +105,7 @@ mod tests {
     /// The labels for measured tokens on an axis of 800 logical pixels.
     fn labels(tokens: &[u64]) -> Vec<String> {
         let point = |&tokens: &u64| CurvePoint {
-            tokens,
+            x: tokens,
             us: 1.0,
             ci95_us: None,
         };

@@ -136,6 +136,7 @@ impl Made {
                 dtype: DataType::Bf16,
                 gap_us: 0.0,
                 origin: "2 × 61 layers".to_string(),
+                size: None,
             },
             tokens_per_gpu: None,
             step: None,

@@ -34,7 +34,7 @@ prop_compose! {
             tokens = (tokens * factor).max(tokens + 1).min(65_536 + tokens / 2);
             us *= 10f64.powf(step * decades / 6.0);
             let ci95_us = known.then_some([us * (1.0 - 3.0 * spread), us * (1.0 + spread)]);
-            CurvePoint { tokens, us, ci95_us }
+            CurvePoint { x: tokens, us, ci95_us }
         }).collect();
         CurveLine { name, points }
     }
@@ -64,15 +64,15 @@ prop_compose! {
 
 fn add(picture: &mut CurvePicture, marks: Marks, name: &str) {
     let points = || picture.lines.iter().flat_map(|line| &line.points);
-    let least = points().map(|point| point.tokens).min().unwrap() as f64;
-    let most = points().map(|point| point.tokens).max().unwrap() as f64;
+    let least = points().map(|point| point.x).min().unwrap() as f64;
+    let most = points().map(|point| point.x).max().unwrap() as f64;
     let at = |share: f64| least * (most / least).powf(share);
     for (kind, index, one, other) in marks {
         let line = index.index(picture.lines.len());
         let points = &picture.lines[line].points;
         let point = points[index.index(points.len())];
         let (from, to) = (at(one.min(other)), at(one.max(other)));
-        let (tokens, us) = (point.tokens, point.us);
+        let (tokens, us) = (point.x, point.us);
         match kind {
             0 => picture.knees.push(Knee { line, tokens, us }),
             1 => picture.crossovers.push(Crossover {

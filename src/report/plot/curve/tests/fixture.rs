@@ -11,7 +11,7 @@ pub const ALL_GATHER: &str = "DP attention + EP, all-gather + reduce-scatter";
 /// A line with points at powers of two from t = 1, with intervals of ± `spread`.
 pub fn line(name: &str, times_us: &[f64], spread: f64) -> CurveLine {
     let point = |(exponent, &us): (usize, &f64)| CurvePoint {
-        tokens: 1 << exponent,
+        x: 1 << exponent,
         us,
         ci95_us: Some([us * (1.0 - spread), us * (1.0 + spread)]),
     };
@@ -204,7 +204,7 @@ pub fn nasty() -> Vec<(&'static str, CurvePicture)> {
         name: TP.to_string(),
         points: (1..=300)
             .map(|tokens| CurvePoint {
-                tokens,
+                x: tokens,
                 us: 900.0 + 3.0 * tokens as f64,
                 ci95_us: Some([880.0 + 3.0 * tokens as f64, 940.0 + 3.0 * tokens as f64]),
             })

@@ -80,14 +80,14 @@ fn intervals_that_are_none() {
 #[test]
 fn tokens_out_of_order_or_range() {
     for bad in [0, u64::MAX] {
-        let message = refusal(|picture| picture.lines[0].points[0].tokens = bad);
+        let message = refusal(|picture| picture.lines[0].points[0].x = bad);
         assert!(
             message.contains(&format!("t = {bad} is not within")),
             "{message}"
         );
     }
     for bad in [2, 1] {
-        let message = refusal(|picture| picture.lines[0].points[2].tokens = bad);
+        let message = refusal(|picture| picture.lines[0].points[2].x = bad);
         let expected = format!("'TP' cannot be plotted: t = {bad} comes after t = 2");
         assert_eq!(message, expected);
     }
