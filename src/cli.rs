@@ -285,6 +285,10 @@ pub struct SizeSweepArgs {
     pub machine: MachineArgs,
     #[command(flatten, next_help_heading = "What comes out")]
     pub output: OutputArgs,
+    /// Write the sweep to this file as well, as nccl-tests' JSON (version 3) without its dump of the
+    /// environment. The shape holds one mode: eager, or --mode graph.
+    #[arg(long, value_name = "FILE", help_heading = "What comes out")]
+    pub nccl_tests_json: Option<PathBuf>,
 }
 
 /// What `sweep` calls, as flags.
@@ -391,7 +395,7 @@ fn parse_token_format(text: &str) -> Result<TokenFormat, String> {
 }
 
 /// How it is replayed.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct ReplayArgs {
     /// Modes to measure, comma-separated [default: all that the backend has].
     #[arg(long, value_name = "MODE", value_delimiter = ',')]
@@ -415,7 +419,7 @@ pub struct SamplingArgs {
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub budget: Option<Duration>,
     /// Replays of each series before its first sample.
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    #[arg(short = 'w', long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub warmup: u64,
     /// Most samples of a series [default: 10,000; less where a run has many series].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]

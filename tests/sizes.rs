@@ -139,3 +139,112 @@ fn what_makes_no_sweep_is_refused() {
         assert!(output.stderr.contains(hint), "{hint}: {}", output.stderr);
     }
 }
+
+#[test]
+fn nccl_tests_json_has_its_shape_and_the_figures_of_the_result() {
+    let scratch = Scratch::new();
+    let arguments = [
+        "--op",
+        "allreduce",
+        "-b",
+        "64",
+        "-e",
+        "256",
+        "-f",
+        "2",
+        "-d",
+        "fp32",
+        "--placement",
+        "both",
+        "--nccl-tests-json",
+        "nt.json",
+    ];
+    let output = sweep(&scratch, 4, true, &arguments).expect_code(0);
+    let result = output.result(&scratch.0.join("o"));
+    let text = std::fs::read_to_string(scratch.0.join("nt.json")).unwrap();
+    let json: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(json["version"], 3);
+    assert_eq!(json["env"], serde_json::json!([]));
+    assert_eq!(json["config"]["minimum_bytes"], 64);
+    assert_eq!(json["config"]["maximum_bytes"], 256);
+    assert_eq!(json["config"]["step_factor"], 2);
+    assert_eq!(json["config"]["iterations"], 4);
+    assert_eq!(json["config"]["graph"], 0);
+    assert_eq!(json["config"]["devices"].as_array().unwrap().len(), 4);
+    let rows = json["results"].as_array().unwrap();
+    assert_eq!(rows.len(), 3);
+    for row in rows {
+        let bytes = row["size"].as_u64().unwrap();
+        assert_eq!(row["count"], bytes / 4);
+        assert_eq!(
+            (&row["type"], &row["redop"], &row["root"]),
+            (&"float".into(), &"sum".into(), &"    -1".into())
+        );
+        for (place, name) in [("out_of_place", "out-of-place"), ("in_place", "in-place")] {
+            let one = results(&result)
+                .iter()
+                .find(|one| one["placement"] == name && one["plan"]["size"]["bytes"] == bytes)
+                .unwrap();
+            assert_eq!(row[place]["time"], one["per_op_us"]["median"]);
+            assert_eq!(row[place]["bus_bw"], one["busbw_gb_per_s"]);
+            assert_eq!(row[place]["nwrong"], 0);
+        }
+    }
+}
+
+#[test]
+fn nccl_tests_json_refuses_what_it_has_no_room_for_before_measuring() {
+    let scratch = Scratch::new();
+    for (arguments, code, hint) in [
+        (
+            ["--mode", "eager,graph", "--nccl-tests-json", "nt.json"],
+            2,
+            "holds one mode",
+        ),
+        (
+            ["--mode", "gated", "--nccl-tests-json", "nt.json"],
+            2,
+            "--mode graph",
+        ),
+        (
+            ["--mode", "eager", "--nccl-tests-json", "none/nt.json"],
+            3,
+            "none/nt.json cannot be written",
+        ),
+    ] {
+        let output = sweep(&scratch, 2, false, &arguments).expect_code(code);
+        assert!(output.stderr.contains(hint), "{}", output.stderr);
+        assert!(!scratch.0.join("o/result.json").exists());
+    }
+}
+
+#[test]
+fn a_sweep_is_shown_in_nccl_tests_columns_and_drawn_over_sizes() {
+    let scratch = Scratch::new();
+    let arguments = ["-b", "1K", "-e", "4K", "-f", "2", "-d", "fp32"];
+    let output = sweep(&scratch, 2, false, &arguments).expect_code(0);
+    assert!(
+        output
+            .stdout
+            .contains("allreduce of 1 KiB to 4 KiB fp32, 2 ranks"),
+        "{}",
+        output.stdout
+    );
+    let row = output
+        .stdout
+        .lines()
+        .find(|line| line.trim_start().starts_with("2,048"))
+        .unwrap();
+    let cells: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(cells[1..6], ["512", "float", "sum", "-1", "eager"], "{row}");
+    for file in ["sizes.svg", "sizes.png", "report.html", "report.md"] {
+        assert!(scratch.0.join("o").join(file).exists(), "{file}");
+    }
+    assert!(!scratch.0.join("o/burst.svg").exists());
+    let svg = std::fs::read_to_string(scratch.0.join("o/sizes.svg")).unwrap();
+    for text in ["1 KiB", "4 KiB", "size of a call", "HOST MEMORY"] {
+        assert!(svg.contains(text), "{text}");
+    }
+    let page = std::fs::read_to_string(scratch.0.join("o/report.html")).unwrap();
+    assert!(page.contains("GB/s of bus bandwidth"));
+}

@@ -73,6 +73,7 @@ pub fn allreduce_burst(args: &BurstArgs) -> Result<i32> {
         sampling: &args.sampling,
         machine: &args.machine,
         output: &args.output,
+        nccl_tests_json: None,
         question: None,
         warnings,
         started_ns,

@@ -61,6 +61,7 @@ pub fn feasibility(args: &FeasibilityArgs) -> Result<i32> {
         sampling: &args.sampling,
         machine: &args.machine,
         output: &args.output,
+        nccl_tests_json: None,
         question: Some(Question {
             reference: Some(ParallelKind::Tp.name().to_string()),
             compared: COMPARED.map(|kind| kind.name().to_string()).to_vec(),

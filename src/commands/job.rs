@@ -1,6 +1,7 @@
 //! One run of a job that measures: from what is to be replayed to the files and the text that the
 //! user gets. Every measuring command is this with plans of its own.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,7 +27,7 @@ use crate::measure::{
 };
 use crate::plan::{ModelFacts, Plan, beginnings};
 use crate::process::wake_parent;
-use crate::report::{OutputFolder, PlanOutline, terminal_report};
+use crate::report::{OutputFolder, PlanOutline, nccl_tests_json, terminal_report};
 use crate::result::{
     Backend, CommandInfo, Failure, Host, Machine, RunResult, SCHEMA, Status, Warning,
 };
@@ -55,6 +56,8 @@ pub(super) struct Job<'a> {
     pub sampling: &'a SamplingArgs,
     pub machine: &'a MachineArgs,
     pub output: &'a OutputArgs,
+    /// Where to write the sweep as nccl-tests' JSON.
+    pub nccl_tests_json: Option<&'a Path>,
     /// What the figures are to answer, where the command asks something.
     pub question: Option<Question>,
     /// What the reader should know of how the plans came about.
@@ -411,6 +414,9 @@ impl OnRank<'_> {
         if written.is_ok() {
             self.session.recorder.set_complete();
         }
+        if let (Some(path), Ok(_)) = (self.job.nccl_tests_json, &written) {
+            write_nccl_tests_json(&run, path)?;
+        }
         let files: &[&str] = written.as_ref().map_or(&[], |files| files);
         if self.job.output.json.is_some() {
             show(&format!(
@@ -424,6 +430,14 @@ impl OnRank<'_> {
         }
         written.map(|_| exit_code(&run))
     }
+}
+
+fn write_nccl_tests_json(run: &RunResult, path: &Path) -> Result<()> {
+    let text = nccl_tests_json(run, &utc_now().0)?;
+    std::fs::write(path, text).map_err(|error| {
+        Error::environment(format!("cannot write {}: {error}", path.display()))
+            .try_this("--nccl-tests-json FILE in a folder that can be written to")
+    })
 }
 
 const HOST_NOTICE: &str = "\

@@ -27,6 +27,7 @@ pub fn replay(args: &PlanFileArgs) -> Result<i32> {
         sampling: &args.sampling,
         machine: &args.machine,
         output: &args.output,
+        nccl_tests_json: None,
         question: None,
         warnings,
         started_ns,

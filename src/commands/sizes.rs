@@ -1,9 +1,9 @@
 //! `sweep`: one collective over payload sizes, as nccl-tests users know it.
 
 use super::job::{Job, launched};
-use crate::cli::{SizeSweepArgs, SweptArg};
+use crate::cli::{ModeArg, ReplayArgs, SizeSweepArgs, SweptArg};
 use crate::clock::monotonic_ns;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::plan::{OpKind, SizeStep, SizeSweep, SweptOp};
 
 const NAME: &str = "sweep";
@@ -16,6 +16,7 @@ const NAME: &str = "sweep";
 pub fn sweep(args: &SizeSweepArgs) -> Result<i32> {
     let started_ns = monotonic_ns();
     let site = launched(NAME)?;
+    let replay = replay(args)?;
     let sweep = SizeSweep {
         op: match args.op {
             SweptArg::Allreduce => SweptOp::Collective(OpKind::AllReduce),
@@ -39,14 +40,44 @@ pub fn sweep(args: &SizeSweepArgs) -> Result<i32> {
         name: NAME,
         model: None,
         plans: sweep.plans(site.size)?,
-        replay: &args.replay,
+        replay: &replay,
         one_mode: false,
         sampling: &args.sampling,
         machine: &args.machine,
         output: &args.output,
+        nccl_tests_json: args.nccl_tests_json.as_deref(),
         question: None,
         warnings: Vec::new(),
         started_ns,
     }
     .run(site)
+}
+
+/// How sizes are replayed: nccl-tests' JSON has room for one mode, and eager is nccl-tests' own.
+fn replay(args: &SizeSweepArgs) -> Result<ReplayArgs> {
+    let mut replay = args.replay.clone();
+    let Some(path) = &args.nccl_tests_json else {
+        return Ok(replay);
+    };
+    // Found before anything is measured.
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    if path.is_dir() || folder.is_some_and(|folder| !folder.is_dir()) {
+        return Err(
+            Error::environment(format!("{} cannot be written", path.display()))
+                .try_this("--nccl-tests-json FILE in a folder that there is"),
+        );
+    }
+    match replay.mode[..] {
+        [] => replay.mode = vec![ModeArg::Eager],
+        [ModeArg::Eager | ModeArg::Graph] => {}
+        _ => {
+            return Err(Error::usage(
+                "nccl-tests' JSON holds one mode, eager or graph, and others were asked for",
+            )
+            .try_this("--mode eager, or --mode graph, with --nccl-tests-json"));
+        }
+    }
+    Ok(replay)
 }

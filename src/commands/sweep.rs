@@ -31,6 +31,7 @@ pub fn alltoall_sweep(args: &SweepArgs) -> Result<i32> {
         sampling: &args.sampling,
         machine: &args.machine,
         output: &args.output,
+        nccl_tests_json: None,
         question: Some(Question::default()),
         warnings: unused_skew(&args.curve, args.payload).into_iter().collect(),
         started_ns,

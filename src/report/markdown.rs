@@ -45,7 +45,10 @@ pub(crate) fn markdown(run: &RunResult) -> String {
         } else {
             out.push_str(&table(&COLUMNS.map(str::to_string), &rows(run)));
             let notes = footnotes(run).into_iter();
-            notes.chain(gap_words(run)).chain(arrival_words(run)).collect()
+            notes
+                .chain(gap_words(run))
+                .chain(arrival_words(run))
+                .collect()
         };
         out.push('\n');
         for note in notes {

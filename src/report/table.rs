@@ -75,7 +75,10 @@ fn unchecked(run: &RunResult) -> Option<String> {
     }
     Some(match unchecked.len() == run.results.len() {
         true => "NOT VERIFIED: the data was not checked.".to_string(),
-        false => format!("NOT VERIFIED: the data of {} was not checked.", few(&unchecked)),
+        false => format!(
+            "NOT VERIFIED: the data of {} was not checked.",
+            few(&unchecked)
+        ),
     })
 }
 

@@ -28,7 +28,13 @@ pub(super) fn sizes(run: &RunResult) -> Markup {
         return html! {};
     };
     let words = "Time of one call over its size, a line for each mode";
-    picture(run, "Plot of the sizes", words, CURVE_SIZE, curve_svg(&sizes))
+    picture(
+        run,
+        "Plot of the sizes",
+        words,
+        CURVE_SIZE,
+        curve_svg(&sizes),
+    )
 }
 
 /// As a picture, not as markup of the page: what stands in a picture can neither run nor reach

@@ -2,7 +2,6 @@
 
 use plotters::backend::DrawingBackend;
 
-
 use super::super::PlotError;
 use super::super::canvas::{Align, Canvas, Point, Stroke};
 use super::super::colours::{self, LOOKS, Look};
