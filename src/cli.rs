@@ -60,6 +60,8 @@ pub enum Command {
     Report(ReportArgs),
     /// Compare result folders: what got slower or faster, by how much, and how sure that is.
     Compare(CompareArgs),
+    /// Make a result of a log of nccl-tests, to show, plot and compare it as one of commbench's own.
+    Import(ImportArgs),
     /// Print the JSON schema of result.json, or of what `compare --json` writes.
     Schema(SchemaArgs),
 }
@@ -502,6 +504,30 @@ pub enum ParallelArg {
 pub struct ReportArgs {
     /// Folder with result.json and samples.csv.
     pub folder: PathBuf,
+}
+
+/// `import`.
+#[derive(Debug, Args)]
+pub struct ImportArgs {
+    /// What nccl-tests printed, or the file of its --output_file (JSON).
+    pub file: PathBuf,
+    /// The collective, where the log does not say it.
+    #[arg(long, value_enum)]
+    pub op: Option<SweptArg>,
+    /// The number of ranks, where the log does not say it.
+    #[arg(long, value_name = "N")]
+    pub ranks: Option<u32>,
+    /// Which table of a log with several, from 1.
+    #[arg(long, value_name = "K")]
+    pub table: Option<usize>,
+    /// Of a log with several element types, the one to take.
+    #[arg(short = 'd', long, value_name = "TYPE")]
+    pub datatype: Option<DataType>,
+    /// Of a log with several reductions, the one to take.
+    #[arg(long, value_name = "REDOP")]
+    pub redop: Option<String>,
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 /// `compare`.

@@ -20,6 +20,7 @@ pub mod flight;
 pub mod fuzzing;
 pub mod gpu;
 pub mod health;
+pub mod import;
 pub mod measure;
 pub mod plan;
 pub mod process;

@@ -40,11 +40,13 @@ fn main() -> ExitCode {
         Command::Report(args) if speaks => show(commands::report(args)),
         Command::Schema(args) if speaks => show(Ok(commands::schema(args))),
         Command::Compare(args) if speaks => commands::compare(args),
+        Command::Import(args) if speaks => commands::import(args),
         Command::Models
         | Command::Plan(_)
         | Command::Report(_)
         | Command::Schema(_)
-        | Command::Compare(_) => Ok(0),
+        | Command::Compare(_)
+        | Command::Import(_) => Ok(0),
     };
     match outcome {
         Ok(code) => ExitCode::from(code as u8),

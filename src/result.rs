@@ -33,6 +33,24 @@ pub struct RunResult {
     pub warnings: Vec<Warning>,
     /// Why the run did not complete; `null` when it did.
     pub failure: Option<Failure>,
+    /// Where the figures are another program's; `null` where commbench measured them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<Imported>,
+}
+
+/// Whose figures a result holds, where they are not commbench's own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Imported {
+    /// The file as the user named it.
+    pub file: String,
+    /// "nccl-tests text" or "nccl-tests JSON 3".
+    pub format: String,
+    /// Version of the program that measured, where the file says it.
+    pub tool_version: Option<String>,
+    /// When it measured, as the file says it.
+    pub started_at: Option<String>,
+    /// What its figures are: each stands as one sample, without an interval.
+    pub figure: String,
 }
 
 /// More ranks than any job has.
@@ -79,12 +97,17 @@ impl RunResult {
             ));
         }
         for one in &self.results {
-            if one.per_rank_us.len() != self.ranks as usize {
+            // A log has no figures of ranks.
+            let ranks = if self.imported.is_some() {
+                0
+            } else {
+                self.ranks
+            };
+            if one.per_rank_us.len() != ranks as usize {
                 return Err(format!(
-                    "per_rank_us of '{}' has {} entries for {} ranks",
+                    "per_rank_us of '{}' has {} entries for {ranks} ranks",
                     one.label,
                     one.per_rank_us.len(),
-                    self.ranks
                 ));
             }
             if let Some(steady) = &one.steadiness {
@@ -266,7 +289,8 @@ pub struct Measurement {
     pub algbw_gb_per_s: f64,
     /// algbw times the bus factor of the op, 10⁹ B/s.
     pub busbw_gb_per_s: f64,
-    /// Median device time of the plan on each rank, in µs, in rank order.
+    /// Median device time of the plan on each rank, in µs, in rank order; empty in an imported
+    /// result.
     pub per_rank_us: Vec<f64>,
     /// What an op adds to the compute before it, where there is any: the plan's time beyond the
     /// gaps of the rank that has most of them, over the ops, in µs. Where jitter makes another rank
@@ -282,8 +306,8 @@ pub struct Measurement {
     /// Trend and outliers of the samples; `null` where there are too few.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steadiness: Option<Steadiness>,
-    /// The rank with the longest device time most often.
-    pub slowest_rank: RankShare,
+    /// The rank with the longest device time most often; `null` in an imported result.
+    pub slowest_rank: Option<RankShare>,
     /// The rank that starts last most often: the others wait for it. `null` across hosts, whose
     /// clocks are not compared.
     pub last_to_arrive: Option<RankShare>,
@@ -423,7 +447,8 @@ pub struct RankShare {
 /// What was checked of the data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verification {
-    /// Elements compared, over all ranks and replays.
+    /// Elements compared, over all ranks and replays; 0 in an imported result, whose log does not
+    /// say how many.
     pub elements: u64,
     pub wrong: u64,
     /// The first wrong element found.
@@ -452,7 +477,7 @@ fn number_or_nan<'de, D: serde::Deserializer<'de>>(from: D) -> Result<f64, D::Er
 /// Under which conditions a figure holds. A figure without them is not printed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Conditions {
-    /// "cuda-events" or "host-monotonic".
+    /// "cuda-events" or "host-monotonic"; "nccl-tests" for the clock of an imported log.
     pub clock: String,
     /// Replays before the first sample.
     pub warmup: u64,
@@ -463,7 +488,7 @@ pub struct Conditions {
     pub gate: Option<String>,
     /// Why sampling ended.
     pub stopped_by: StoppedBy,
-    /// The precision asked for: half the interval's width over the median.
+    /// The precision asked for: half the interval's width over the median; 0 where none was.
     pub precision_asked: f64,
     /// The precision reached; `null` where there are too few samples for an interval.
     pub precision_reached: Option<f64>,
@@ -489,6 +514,8 @@ pub enum StoppedBy {
     Samples,
     /// The run was cut short.
     Failure,
+    /// Another program's log holds one figure.
+    Imported,
 }
 
 impl StoppedBy {
@@ -499,6 +526,7 @@ impl StoppedBy {
             StoppedBy::Budget => "budget",
             StoppedBy::Samples => "samples",
             StoppedBy::Failure => "failure",
+            StoppedBy::Imported => "imported",
         }
     }
 }

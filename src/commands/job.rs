@@ -390,6 +390,7 @@ impl OnRank<'_> {
                 verdict: None,
                 warnings,
                 failure: None,
+                imported: None,
             },
             plans: self.job.outlines(&self.session.world)?,
             question: self.job.question.clone(),

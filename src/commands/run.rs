@@ -345,7 +345,8 @@ pub(super) fn save_but(
             continue;
         }
         let says_why = name.starts_with("result") || name.starts_with("report");
-        if series.is_empty() && !says_why {
+        // A log has figures and no samples.
+        if series.is_empty() && run.imported.is_none() && !says_why {
             continue;
         }
         let done = exporter.export(run, series).and_then(|bytes| {

@@ -18,15 +18,7 @@ pub fn sweep(args: &SizeSweepArgs) -> Result<i32> {
     let site = launched(NAME)?;
     let replay = replay(args)?;
     let sweep = SizeSweep {
-        op: match args.op {
-            SweptArg::Allreduce => SweptOp::Collective(OpKind::AllReduce),
-            SweptArg::Allgather => SweptOp::Collective(OpKind::AllGather),
-            SweptArg::Reducescatter => SweptOp::Collective(OpKind::ReduceScatter),
-            SweptArg::Alltoall => SweptOp::Collective(OpKind::AllToAll),
-            SweptArg::Broadcast => SweptOp::Collective(OpKind::Broadcast),
-            SweptArg::Reduce => SweptOp::Collective(OpKind::Reduce),
-            SweptArg::Sendrecv => SweptOp::SendRecv,
-        },
+        op: swept(args.op),
         dtype: args.datatype,
         least_bytes: args.minbytes,
         most_bytes: args.maxbytes,
@@ -51,6 +43,19 @@ pub fn sweep(args: &SizeSweepArgs) -> Result<i32> {
         started_ns,
     }
     .run(site)
+}
+
+/// The op of a flag.
+pub(super) fn swept(op: SweptArg) -> SweptOp {
+    match op {
+        SweptArg::Allreduce => SweptOp::Collective(OpKind::AllReduce),
+        SweptArg::Allgather => SweptOp::Collective(OpKind::AllGather),
+        SweptArg::Reducescatter => SweptOp::Collective(OpKind::ReduceScatter),
+        SweptArg::Alltoall => SweptOp::Collective(OpKind::AllToAll),
+        SweptArg::Broadcast => SweptOp::Collective(OpKind::Broadcast),
+        SweptArg::Reduce => SweptOp::Collective(OpKind::Reduce),
+        SweptArg::Sendrecv => SweptOp::SendRecv,
+    }
 }
 
 /// How sizes are replayed: nccl-tests' JSON has room for one mode, and eager is nccl-tests' own.

@@ -30,7 +30,8 @@ pub(super) fn stored(folder: &Path, remedy: &str) -> Result<(RunResult, Vec<Seri
     Ok((run, series))
 }
 
-fn read(path: &Path, limit: u64, remedy: &str) -> Result<String> {
+/// A file of at most `limit` bytes.
+pub(super) fn read(path: &Path, limit: u64, remedy: &str) -> Result<String> {
     let fail = |error: std::io::Error| {
         Error::environment(format!("cannot read {}: {error}", path.display())).try_this(remedy)
     };

@@ -13,8 +13,13 @@ pub(super) fn unlike(sides: &[Side], modes: &[Mode]) -> Vec<String> {
     let Some((first, rest)) = runs.split_first() else {
         return found;
     };
+    let any_imported = runs.iter().any(|run| run.run.imported.is_some());
     for run in &runs {
-        if run.run.status == Status::Failed || run.run.results.iter().any(|one| !one.verified) {
+        // Logs of runs that looked at no data (-c 0) are the rule, and are told.
+        let unchecked = |one: &Measurement| {
+            !one.verified && (run.run.imported.is_none() || one.verification.wrong > 0)
+        };
+        if run.run.status == Status::Failed || run.run.results.iter().any(unchecked) {
             found.push(format!(
                 "the data of {} were wrong or not checked",
                 run.folder
@@ -42,6 +47,8 @@ pub(super) fn unlike(sides: &[Side], modes: &[Mode]) -> Vec<String> {
         let (folder, other) = run;
         let mut differing = facts(of_base, other);
         differing.retain(|(_, a, b)| a != b);
+        // Another program's clock is another one: that is told, and forbids nothing.
+        differing.retain(|(what, ..)| *what != CLOCK || !any_imported);
         // A title says the number of ops and their bytes.
         if differing.first().is_some_and(|(what, ..)| *what == SENT) {
             differing.retain(|(what, ..)| !IN_TITLES.contains(what));
@@ -81,6 +88,7 @@ fn same_place<'a>(sides: &'a [Side], modes: &[Mode]) -> Vec<Met<'a>> {
 }
 
 const SENT: &str = "what is sent";
+const CLOCK: &str = "the clock";
 const IN_TITLES: [&str; 2] = ["the number of ops", "the payload of an op"];
 
 /// What makes two measurements of one name the same thing.
@@ -98,7 +106,7 @@ fn facts(a: &Measurement, b: &Measurement) -> Vec<(&'static str, String, String)
         both("the state of caches", &|one| {
             format!("{:?}", one.conditions.buffers).to_lowercase()
         }),
-        both("the clock", &|one| one.conditions.clock.clone()),
+        both(CLOCK, &|one| one.conditions.clock.clone()),
     ]
 }
 
@@ -135,6 +143,18 @@ pub(super) fn notices(sides: &[Side]) -> Vec<String> {
                     .to_string(),
             );
         }
+        if let Some(imported) = &run.run.imported {
+            found.push(format!(
+                "IMPORTED: the figures in {} are those of {}, not measured by commbench, and have no intervals.",
+                run.folder, imported.file
+            ));
+            if run.run.results.iter().any(|one| !one.verified) {
+                found.push(format!(
+                    "NOT VERIFIED: the run of {} did not look at all of its data.",
+                    imported.file
+                ));
+            }
+        }
         if run.run.status == Status::Partial {
             found.push(format!(
                 "INCOMPLETE: the run in {} ended early.",
@@ -156,11 +176,15 @@ type Fact = (&'static str, &'static dyn Fn(&RunResult) -> String);
 
 /// What does not forbid to compare, and is often what is asked about.
 pub(super) fn differences(sides: &[Side]) -> Vec<String> {
-    let facts: [Fact; 7] = [
+    let facts: [Fact; 8] = [
         ("commbench", &|run| run.command.version.clone()),
         ("NCCL", &|run| or_none(&run.machine.nccl_version)),
         ("driver", &|run| or_none(&run.machine.driver)),
         ("MPI", &|run| or_none(&run.machine.mpi)),
+        (CLOCK, &|run| {
+            let first = run.results.first();
+            first.map_or(String::new(), |one| one.conditions.clock.clone())
+        }),
         ("GPUs", &|run| {
             let mut names: Vec<&str> = run.machine.gpus.iter().map(|gpu| &*gpu.name).collect();
             names.dedup();

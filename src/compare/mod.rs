@@ -119,8 +119,9 @@ pub struct Pair {
     pub other: Figure,
     /// Other over base: above 1, the other side is slower.
     pub ratio: f64,
-    /// Interval of `ratio`; all of a comparison's hold together with 95 % confidence.
-    pub joint_ci95: [f64; 2],
+    /// Interval of `ratio`; all of a comparison's hold together with 95 % confidence. `null` where
+    /// imported figures without an interval are fewer than three a side.
+    pub joint_ci95: Option<[f64; 2]>,
     /// What the interval rests on.
     pub by: IntervalBy,
     pub found: Found,
@@ -148,6 +149,8 @@ pub enum IntervalBy {
     Runs,
     /// Samples, and an allowance for the difference between runs.
     Drift,
+    /// Nothing: an imported figure says not how sure it is.
+    Nothing,
 }
 
 /// What an interval shows.
@@ -160,6 +163,8 @@ pub enum Found {
     Faster,
     /// The interval holds 1.
     NoDifferenceShown,
+    /// There is no interval.
+    NothingShown,
 }
 
 impl Found {
@@ -169,6 +174,7 @@ impl Found {
             Found::Slower => "slower",
             Found::Faster => "faster",
             Found::NoDifferenceShown => "no difference shown",
+            Found::NothingShown => "nothing shown: no interval",
         }
     }
 }
@@ -271,7 +277,9 @@ fn short_of(place: &Place, sides: [&Side; 2], levels: &[Vec<Level>; 2]) -> Optio
         return Some(format!("{} is only in {}", place.label, names(base)));
     }
     for (side, levels) in [base, other].into_iter().zip(levels) {
-        let few = levels.iter().find(|level| level.n() < MIN_SAMPLES);
+        let few = levels
+            .iter()
+            .find(|level| level.n() < MIN_SAMPLES && !level.is_imported(side));
         if let Some(few) = few {
             return Some(format!(
                 "{} has {} samples in {}, {MIN_SAMPLES} are wanted",
@@ -291,14 +299,24 @@ fn pair(
     of_many: bool,
     rate: &Rate,
 ) -> Pair {
-    let [from, to] = sides.map(|side| &side.name);
+    let [from, to] = [&sides[0].name, &sides[1].name];
     let label = if of_many {
         format!("{}, {from} to {to}", place.label)
     } else {
         place.label
     };
-    let (joint_ci95, by) = rate.interval(&levels[0], &levels[1], &label);
+    let is_imported = |side: usize| {
+        let mut of_side = levels[side].iter();
+        of_side.any(|level| level.is_imported(sides[side]))
+    };
+    let from_logs = is_imported(0) || is_imported(1);
     let [base, other] = [0, 1].map(|side| figure(&sides[side].name, &levels[side]));
+    let (ends, by) = rate.interval(&levels[0], &levels[1], &label);
+    // One mean of a log says nothing of how far another would be from it.
+    let (joint_ci95, by) = match by == IntervalBy::Drift && from_logs {
+        true => (None, IntervalBy::Nothing),
+        false => (Some(ends), by),
+    };
     Pair {
         label,
         plan: place.title,
@@ -308,9 +326,10 @@ fn pair(
         joint_ci95,
         by,
         found: match joint_ci95 {
-            [lo, _] if lo > 1.0 => Found::Slower,
-            [_, hi] if hi < 1.0 => Found::Faster,
-            _ => Found::NoDifferenceShown,
+            None => Found::NothingShown,
+            Some([lo, _]) if lo > 1.0 => Found::Slower,
+            Some([_, hi]) if hi < 1.0 => Found::Faster,
+            Some(_) => Found::NoDifferenceShown,
         },
         base,
         other,
@@ -341,8 +360,11 @@ fn gate(limit: f64, pairs: &[Pair], missing: Vec<String>) -> Gate {
     };
     Gate {
         limit,
-        failed: of(&|pair| pair.joint_ci95[0] > most),
-        not_excluded: of(&|pair| pair.joint_ci95[0] <= most && pair.joint_ci95[1] > most),
+        failed: of(&|pair| pair.joint_ci95.is_some_and(|[lo, _]| lo > most)),
+        not_excluded: of(&|pair| {
+            pair.joint_ci95
+                .is_none_or(|[lo, hi]| lo <= most && hi > most)
+        }),
         missing,
     }
 }

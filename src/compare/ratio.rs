@@ -45,6 +45,11 @@ impl Level {
         percentile_sorted(&self.sorted_us, 50.0)
     }
 
+    /// Whether its run is another program's: one figure is all it has.
+    pub fn is_imported(&self, side: &Side) -> bool {
+        side.runs[self.run].run.imported.is_some()
+    }
+
     /// The folder of its run.
     pub fn folder<'a>(&self, side: &'a Side) -> &'a str {
         &side.runs[self.run].folder
@@ -135,6 +140,9 @@ impl Rate {
             said.push_str(&format!(
                 " With {RUNS} runs or more on both sides: Welch's interval of the runs' medians, in logarithms."
             ));
+        }
+        if pairs.iter().any(|pair| pair.by == IntervalBy::Nothing) {
+            said.push_str(&format!(" Imported figures have no interval of their own: with fewer than {RUNS} logs or runs a side their ratios have none either, and show nothing."));
         }
         if pairs.iter().any(|pair| pair.by == IntervalBy::Drift) {
             said.push_str(&format!(

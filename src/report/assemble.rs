@@ -128,7 +128,7 @@ pub fn measurement(series: &Series, figures: &Figures<'_>) -> Option<Measurement
         per_op: None,
         arrivals: None,
         steadiness: Steadiness::of(&series.burst_us()),
-        slowest_rank: most_often(series, ranks, |rank| rank.device_us),
+        slowest_rank: Some(most_often(series, ranks, |rank| rank.device_us)),
         last_to_arrive: figures
             .one_host
             .then(|| most_often(series, ranks, |rank| rank.arrival_ns as f64)),
@@ -276,10 +276,10 @@ pub(crate) mod tests {
         assert!((measurement.busbw_gb_per_s - 0.4494).abs() < 1e-4);
         assert_eq!(
             measurement.slowest_rank,
-            RankShare {
+            Some(RankShare {
                 rank: 5,
                 share: 1.0
-            }
+            })
         );
         assert_eq!(measurement.last_to_arrive.unwrap().rank, 7);
         assert_eq!(measurement.arrival_spread_us.unwrap().median, 7.0);

@@ -57,7 +57,6 @@ fn table(found: &Comparison) -> String {
 }
 
 fn row(pair: &Pair, placements_differ: bool) -> Vec<String> {
-    let [lo, hi] = pair.joint_ci95;
     let mut name = pair.label.clone();
     if !placements_differ {
         for placement in [Placement::OutOfPlace, Placement::InPlace] {
@@ -68,15 +67,18 @@ fn row(pair: &Pair, placements_differ: bool) -> Vec<String> {
         name,
         figure(&pair.base),
         figure(&pair.other),
-        ratio_text(pair.ratio, [lo, hi]),
+        ratio_text(pair.ratio, pair.joint_ci95),
         change(pair),
     ]
 }
 
 /// A ratio with as many digits as tell it from 1.
-fn ratio_text(ratio: f64, ends: [f64; 2]) -> String {
-    let (value, interval) = median_and_interval(ratio, Some(ends));
-    format!("{value} {}", interval.unwrap_or_default())
+fn ratio_text(ratio: f64, ends: Option<[f64; 2]>) -> String {
+    let (value, interval) = median_and_interval(ratio, ends);
+    format!(
+        "{value} {}",
+        interval.unwrap_or("[no interval]".to_string())
+    )
 }
 
 fn figure(figure: &Figure) -> String {
@@ -94,7 +96,9 @@ fn figure(figure: &Figure) -> String {
 /// "slower by 7.1 % to 22 %".
 fn change(pair: &Pair) -> String {
     let percent = |value: f64| significant((value * 100.0).abs());
-    let [lo, hi] = pair.joint_ci95;
+    let Some([lo, hi]) = pair.joint_ci95 else {
+        return pair.found.words().to_string();
+    };
     match pair.found {
         Found::Slower => format!(
             "slower by {} % to {} %",
@@ -106,7 +110,7 @@ fn change(pair: &Pair) -> String {
             percent(1.0 - hi),
             percent(1.0 - lo)
         ),
-        Found::NoDifferenceShown => pair.found.words().to_string(),
+        Found::NoDifferenceShown | Found::NothingShown => pair.found.words().to_string(),
     }
 }
 

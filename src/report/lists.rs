@@ -71,7 +71,10 @@ pub(super) fn gpu_rows(run: &RunResult) -> Vec<Vec<String>> {
                 gpu.device.to_string(),
                 gpu.name.clone(),
                 gpu.pci_bus_id.clone(),
-                format_bytes(gpu.memory_bytes),
+                match gpu.memory_bytes {
+                    0 => "–".to_string(),
+                    bytes => format_bytes(bytes),
+                },
             ]
         })
         .collect()

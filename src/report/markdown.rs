@@ -93,8 +93,10 @@ pub(crate) fn markdown(run: &RunResult) -> String {
         for line in conditions(run) {
             out.push_str(&format!("- {}\n", plain(&line)));
         }
-        out.push_str(&format!("\n## Ranks\n\n{RANKS_TEXT}\n\n"));
-        out.push_str(&table(&rank_columns(run), &rank_rows(run)));
+        if run.imported.is_none() {
+            out.push_str(&format!("\n## Ranks\n\n{RANKS_TEXT}\n\n"));
+            out.push_str(&table(&rank_columns(run), &rank_rows(run)));
+        }
     }
     if !run.machine.gpus.is_empty() {
         out.push_str("\n## GPUs\n\n");

@@ -79,9 +79,9 @@ fn row(run: &RunResult, point: &SizePoint, one: &Measurement) -> Vec<String> {
         p99,
         significant(one.algbw_gb_per_s),
         significant(one.busbw_gb_per_s),
-        match one.verification.elements {
-            0 if one.verification.wrong == 0 => "N/A".to_string(),
-            _ => group_thousands(one.verification.wrong),
+        match one.verified || one.verification.wrong > 0 {
+            true => group_thousands(one.verification.wrong),
+            false => "N/A".to_string(),
         },
         format!(
             "{}, {}",
@@ -142,6 +142,12 @@ pub(super) fn size_notes(run: &RunResult) -> Vec<String> {
     let Some(first) = run.results.first() else {
         return Vec::new();
     };
+    if let Some(imported) = &run.imported {
+        return vec![format!(
+            "Time: of one call, a {}. Size, count and bandwidths are nccl-tests'.",
+            imported.figure
+        )];
+    }
     let mut notes = vec![format!(
         "Time: of one call. A sample is one replay of {} calls; its time is the slowest rank's ({}), over the calls, and the figure is the median of samples.",
         first.plan.ops,

@@ -8,7 +8,7 @@ use super::ops_words::ops_words;
 use super::sizes::{SIZE_COLUMNS, is_over_sizes, size_notes, size_rows, size_title};
 use super::steady::outlier_words;
 use crate::health::health_words;
-use crate::result::{Backend, Measurement, RankShare, RunResult, Status};
+use crate::result::{Backend, Imported, Measurement, RankShare, RunResult, Status};
 use crate::stats::Summary;
 use crate::units::{format_bytes, group_thousands, median_and_interval, printable, significant};
 use crate::verdict::{answers, words};
@@ -35,6 +35,9 @@ pub fn notices(run: &RunResult) -> Vec<String> {
                 .to_string(),
         );
     }
+    if let Some(imported) = &run.imported {
+        notices.push(imported_words(imported));
+    }
     if let Some(failure) = &run.failure {
         notices.push(format!("INCOMPLETE: {}.", failure.text));
     }
@@ -60,6 +63,18 @@ pub fn notices(run: &RunResult) -> Vec<String> {
         });
     }
     notices
+}
+
+/// Whose figures they are.
+fn imported_words(imported: &Imported) -> String {
+    let version = imported.tool_version.as_deref();
+    format!(
+        "IMPORTED from {} ({}{}): not measured by commbench. Each figure is a {}: one figure, no interval.",
+        imported.file,
+        imported.format,
+        version.map_or(String::new(), |version| format!(", version {version}")),
+        imported.figure
+    )
 }
 
 /// Says whose data nobody looked at.
@@ -135,7 +150,7 @@ fn row(one: &Measurement, with_placement: bool) -> Vec<String> {
         } else {
             p99
         },
-        share(&one.slowest_rank),
+        one.slowest_rank.as_ref().map_or("–".to_string(), share),
         median_or_dash(one.arrival_spread_us.as_ref()),
         median_or_dash(one.issue_per_op_us.as_ref()),
         format!("{}, {}", one.burst_us.n, one.conditions.stopped_by.name()),
@@ -249,14 +264,25 @@ pub(super) fn conditions(run: &RunResult) -> Vec<String> {
     {
         setting = setting.replacen(first.placement.name(), "in place and out of place", 1);
     }
-    lines.push(setting);
+    lines.push(match run.imported {
+        // The rest of it is not known.
+        Some(_) => format!(
+            "{}, {} calls a figure, {} warm-up calls",
+            setting.split(',').next().unwrap_or_default(),
+            group_thousands(first.plan.ops),
+            first.conditions.warmup
+        ),
+        None => setting,
+    });
     let mut calls: Vec<&str> = Vec::new();
     for one in &run.results {
         if !calls.contains(&one.conditions.calls.as_str()) {
             calls.push(&one.conditions.calls);
         }
     }
-    lines.push(format!("calls: {}", calls.join("; ")));
+    if run.imported.is_none() {
+        lines.push(format!("calls: {}", calls.join("; ")));
+    }
     if let Some(version) = &run.machine.nccl_version {
         let mut choices: Vec<(String, Vec<&str>)> = Vec::new();
         for one in &run.results {
@@ -278,12 +304,15 @@ pub(super) fn conditions(run: &RunResult) -> Vec<String> {
                 .map(|(choice, labels)| format!("{choice} ({})", few(labels)));
             each.collect::<Vec<_>>().join("; ")
         };
-        lines.push(format!("NCCL {version} chose {said}"));
+        lines.push(match run.imported {
+            Some(_) => format!("NCCL {version}"),
+            None => format!("NCCL {version} chose {said}"),
+        });
     }
     if !run.machine.transports.is_empty() {
         lines.push(format!("transports: {}", run.machine.transports.join(", ")));
     }
-    lines.push(machine_line(run));
+    lines.extend(Some(machine_line(run)).filter(|line| !line.is_empty()));
     lines.extend(health_words(&run.machine.health));
     lines
 }
@@ -352,12 +381,18 @@ fn text_table(header: Vec<String>, rows: Vec<Vec<String>>, words: usize) -> Stri
 fn machine_line(run: &RunResult) -> String {
     let mut words = Vec::new();
     let mut gpus: Vec<(&str, usize)> = Vec::new();
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen: Vec<(&str, &str, &str)> = Vec::new();
     for gpu in &run.machine.gpus {
-        if seen.contains(&gpu.uuid.as_str()) {
+        // A log has no UUIDs.
+        let this = (
+            gpu.host.as_str(),
+            gpu.uuid.as_str(),
+            gpu.pci_bus_id.as_str(),
+        );
+        if seen.contains(&this) {
             continue;
         }
-        seen.push(&gpu.uuid);
+        seen.push(this);
         match gpus.iter_mut().find(|(name, _)| *name == gpu.name) {
             Some((_, count)) => *count += 1,
             None => gpus.push((&gpu.name, 1)),
@@ -373,10 +408,10 @@ fn machine_line(run: &RunResult) -> String {
         words.push(format!("CUDA {cuda}"));
     }
     for host in &run.machine.hosts {
-        words.push(format!(
-            "{} ({}, {} CPUs)",
-            host.name, host.cpu, host.logical_cpus
-        ));
+        words.push(match host.cpu.is_empty() {
+            true => host.name.clone(),
+            false => format!("{} ({}, {} CPUs)", host.name, host.cpu, host.logical_cpus),
+        });
     }
     words.join(", ")
 }

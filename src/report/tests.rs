@@ -123,6 +123,7 @@ pub(super) fn run() -> (RunResult, Vec<Series>) {
             remedy: None,
         }],
         failure: None,
+        imported: None,
     };
     (run, all)
 }

@@ -17,6 +17,7 @@ pub(super) fn labels(run: &RunResult) -> Vec<&'static str> {
             "SHARED GPU",
         ),
         (run.backend == Backend::Predicted, "PREDICTED"),
+        (run.imported.is_some(), "IMPORTED"),
         (
             run.status == Status::Partial || run.failure.is_some(),
             "PARTIAL",

@@ -45,7 +45,7 @@ fn row(one: &Measurement, cells: &[String]) -> Markup {
     html! {
         tr {
             (row_title(label))
-            td { (named_rank(&one.slowest_rank)) }
+            td { (one.slowest_rank.as_ref().map_or("–".to_string(), named_rank)) }
             td { (last) }
             @for (rank, (us, text)) in one.per_rank_us.iter().zip(times).enumerate() {
                 @let apart = apart(*us, middle);

@@ -49,14 +49,22 @@ fn backend(backend: Backend) -> &'static str {
     }
 }
 
+/// A dash for what a log does not say.
+fn known(text: String, missing: bool) -> String {
+    if missing { "–".to_string() } else { text }
+}
+
 fn host_row(host: &Host) -> Vec<String> {
     let ranks: Vec<String> = host.ranks.iter().map(u32::to_string).collect();
     vec![
         host.name.clone(),
         ranks.join(", "),
-        host.cpu.clone(),
-        group_thousands(u64::from(host.logical_cpus)),
-        format_bytes(host.memory_bytes),
-        host.kernel.clone(),
+        known(host.cpu.clone(), host.cpu.is_empty()),
+        known(
+            group_thousands(u64::from(host.logical_cpus)),
+            host.logical_cpus == 0,
+        ),
+        known(format_bytes(host.memory_bytes), host.memory_bytes == 0),
+        known(host.kernel.clone(), host.kernel.is_empty()),
     ]
 }

@@ -116,7 +116,10 @@ fn sections(run: &RunResult, series: &[Series]) -> Vec<Section> {
         if let Some(body) = ops::ops(run) {
             add("ops", "Ops", body);
         }
-        add("ranks", "Ranks", heat::heat(run));
+        // A log has no figures of ranks.
+        if run.imported.is_none() {
+            add("ranks", "Ranks", heat::heat(run));
+        }
         add("conditions", "Conditions", conditions::conditions(run));
     }
     add("machine", "Machine", machine::machine(run));

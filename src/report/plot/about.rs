@@ -29,7 +29,9 @@ pub fn subtitle(run: &RunResult, measured: &[&Measurement]) -> String {
         Buffers::Warm => "warm buffers",
         Buffers::Cold => "cold buffers",
     });
-    parts.push(buffers.unwrap_or("warm and cold buffers").to_string());
+    if run.imported.is_none() {
+        parts.push(buffers.unwrap_or("warm and cold buffers").to_string());
+    }
     parts.extend(hosts(run));
     if let (Some(tokens), true) = (
         first.tokens_per_gpu,
@@ -138,15 +140,19 @@ fn hosts(run: &RunResult) -> Option<String> {
 
 pub fn badges(run: &RunResult, measured: &[&Measurement]) -> Vec<&'static str> {
     let wrong = run.status == Status::Failed || run.results.iter().any(|m| !m.verified);
+    // Whoever looks at no data may well have right ones.
+    let unchecked = run.imported.is_some() && run.status != Status::Failed && wrong;
     let shared = measured.iter().any(|one| one.conditions.shared_gpu);
     let all = [
         (run.backend == Backend::Predicted, "PREDICTED"),
+        (run.imported.is_some(), "IMPORTED: not measured here"),
         (
             run.backend == Backend::MpiHost,
             "HOST MEMORY: not GPU figures",
         ),
         (shared, "SHARED GPU: not representative of a real box"),
-        (wrong, "WRONG DATA"),
+        (wrong && !unchecked, "WRONG DATA"),
+        (unchecked, "NOT VERIFIED"),
         (run.status == Status::Partial, "PARTIAL"),
     ];
     all.into_iter()

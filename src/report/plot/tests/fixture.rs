@@ -78,6 +78,7 @@ impl Made {
             verdict: None,
             warnings: Vec::new(),
             failure: None,
+            imported: None,
         };
         Made {
             run,
@@ -151,10 +152,10 @@ impl Made {
             per_op: None,
             arrivals: None,
             steadiness: None,
-            slowest_rank: RankShare {
+            slowest_rank: Some(RankShare {
                 rank: 0,
                 share: 0.5,
-            },
+            }),
             last_to_arrive: None,
             arrival_spread_us: None,
             issue_per_op_us: None,
