@@ -3,21 +3,23 @@
 
 use crate::cli::{parse_precision, parse_seconds, parse_timeout};
 use crate::executor::slots::Slots;
+use crate::import::{Wanted, imported, read_log};
 use crate::plan::{
     BurstRequest, DataType, ModelFacts, OpKind, TokenFormats, allreduce_burst, parallel_plans,
     parse_json, parse_plan, parse_tokens, parse_toml, plan_text,
 };
 use crate::report::plot::BurstPlot;
 use crate::report::{html, markdown, plans_text, read_samples, terminal_report, write_samples};
-use crate::result::{Buffers, RankSample, RunResult, Series};
+use crate::result::{Buffers, CommandInfo, RankSample, RunResult, Series};
 use crate::units::{format_bytes, format_us, median_and_interval, parse_bytes, significant};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// A target's name and its function.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target, by the name of its folder in `fuzz/corpus`.
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 8] = [
     ("model_toml", model_toml),
     ("hf_config", hf_config),
     ("result_json", result_json),
@@ -25,6 +27,7 @@ pub const TARGETS: [Target; 7] = [
     ("units", units),
     ("plan_facts", plan_facts),
     ("plan_file", plan_file),
+    ("nccl_tests_log", nccl_tests_log),
 ];
 
 /// The batches and ranks that every accepted model is asked about.
@@ -46,6 +49,33 @@ pub fn model_toml(data: &[u8]) {
         }
         Err(error) => refused(&error),
     }
+}
+
+/// A log of nccl-tests.
+pub fn nccl_tests_log(data: &[u8]) {
+    let Some(text) = text(data) else { return };
+    let command = CommandInfo {
+        name: "import".to_string(),
+        argv: Vec::new(),
+        version: String::new(),
+        started_at: String::new(),
+        wall_s: 0.0,
+        environment: BTreeMap::new(),
+    };
+    let read = read_log(text, None);
+    let Ok(run) = read.and_then(|log| imported(&log, &Wanted::default(), command)) else {
+        return;
+    };
+    for one in &run.results {
+        // A mean is one figure: nothing may look like more.
+        assert_eq!((one.burst_us.n, one.burst_us.ci95), (1, None));
+        assert!(one.verified == (one.verification.wrong == 0) || !one.verified);
+    }
+    let json = serde_json::to_string(&run).expect("results are JSON");
+    assert_eq!(RunResult::from_json(&json).as_ref(), Ok(&run));
+    printable(&terminal_report(&run, "folder", &[], false));
+    printable(&markdown(&run));
+    html(&run, &[]);
 }
 
 /// A Hugging Face `config.json`.

@@ -62,7 +62,8 @@ pub(super) fn op(log: &Log, asked: Option<SweptOp>) -> Result<SweptOp, Refused> 
 
 /// The number of ranks, likewise.
 pub(super) fn ranks(log: &Log, op: SweptOp, asked: Option<u32>) -> Result<u32, Refused> {
-    let listed = log.devices.iter().map(|device| device.rank + 1).max();
+    let listed = log.devices.iter().map(|device| device.rank).max();
+    let listed = listed.map(|rank| rank.saturating_add(1));
     let fitting = ranks_that_fit(log, op);
     let refuse =
         |what: String| Refused::new(what).try_this("--ranks N, and --op OP where it is another");
@@ -81,9 +82,15 @@ pub(super) fn ranks(log: &Log, op: SweptOp, asked: Option<u32>) -> Result<u32, R
         )
         .try_this("a log of 2 ranks or more; n logs of one rank come from a binary without MPI: make MPI=1"));
     }
-    if !fits(log, op, found) {
+    if found > MOST_RANKS {
         return Err(refuse(format!(
-            "has busbw over algbw that {} over {found} ranks cannot have",
+            "is of {found} ranks, and at most {MOST_RANKS} are read"
+        )));
+    }
+    if let Some(row) = log.rows.iter().find(|row| !row_fits(row, op, found)) {
+        return Err(refuse(format!(
+            "has in line {} a count or a busbw that {} over {found} ranks cannot have",
+            row.line,
             op.name()
         )));
     }
@@ -110,8 +117,12 @@ fn ranks_that_fit(log: &Log, op: SweptOp) -> Vec<u32> {
         .collect()
 }
 
-/// Whether every row's bandwidths, as rounded, and counts are those of `op` over `ranks`.
 fn fits(log: &Log, op: SweptOp, ranks: u32) -> bool {
+    log.rows.iter().all(|row| row_fits(row, op, ranks))
+}
+
+/// Whether a row's bandwidths, as rounded, and its count are those of `op` over `ranks`.
+fn row_fits(row: &Row, op: SweptOp, ranks: u32) -> bool {
     let factor = match op {
         SweptOp::Collective(kind) => kind.bus_factor(ranks),
         SweptOp::SendRecv => 1.0,
@@ -120,16 +131,12 @@ fn fits(log: &Log, op: SweptOp, ranks: u32) -> bool {
         op,
         SweptOp::Collective(OpKind::AllGather | OpKind::ReduceScatter | OpKind::AllToAll)
     );
-    log.rows.iter().all(|row| {
-        let parts = if splits { u64::from(ranks) } else { 1 };
-        let counted = element(&row.dtype).is_none_or(|element| {
-            row.count
-                .checked_mul(parts)
-                .and_then(|count| count.checked_mul(element))
-                == Some(row.bytes)
-        });
-        counted && places(row).all(|one| busbw_fits(one, factor))
-    })
+    let parts = if splits { u64::from(ranks) } else { 1 };
+    let counted = element(&row.dtype).is_none_or(|element| {
+        let elements = row.count.checked_mul(parts);
+        elements.and_then(|elements| elements.checked_mul(element)) == Some(row.bytes)
+    });
+    counted && places(row).all(|one| busbw_fits(one, factor))
 }
 
 fn places(row: &Row) -> impl Iterator<Item = &Figures> {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{Figures, Log, Refused, Row, infer};
-use crate::plan::{DataType, Plan, SizeStep, SizeSweep, SweptOp};
+use crate::plan::{DataType, Op, SizePoint, SizeStep, SizeSweep, SweptOp};
 use crate::result::{
     Backend, Buffers, CommandInfo, Conditions, Gpu, Host, Imported, Machine, Measurement, Mode,
     Placement, PlanSummary, RunResult, SCHEMA, Status, StoppedBy, Verification, Warning,
@@ -51,14 +51,14 @@ pub fn imported(log: &Log, wanted: &Wanted, command: CommandInfo) -> Result<RunR
                 "a log of one sweep: one root, one reduction, one type (--datatype, --redop)",
             ));
         }
-        let plan = plan(log, row, op, ranks)?;
+        let point = point(log, row, op, ranks)?;
         let places = [
             (Placement::OutOfPlace, row.out_of_place),
             (Placement::InPlace, row.in_place),
         ];
         for (placement, figures) in places {
             let Some(figures) = figures else { continue };
-            results.push(measurement(log, row, &plan, placement, figures, ranks)?);
+            results.push(measurement(log, row, &point, placement, figures)?);
         }
     }
     let wrong = results.iter().any(|one| one.verification.wrong > 0);
@@ -149,50 +149,73 @@ fn chosen(log: &Log, wanted: &Wanted) -> Result<Vec<Row>, Refused> {
     Ok(kept)
 }
 
-fn plan(log: &Log, row: &Row, op: SweptOp, ranks: u32) -> Result<Plan, Refused> {
+/// One size as `sweep` would replay it.
+struct Point {
+    name: String,
+    title: String,
+    /// Calls behind a figure.
+    calls: u64,
+    op: Op,
+    size: SizePoint,
+    /// Ranks that the op's bandwidths are counted over.
+    counted_over: u32,
+}
+
+fn point(log: &Log, row: &Row, op: SweptOp, ranks: u32) -> Result<Point, Refused> {
     let dtype: DataType = row
         .dtype
         .parse()
         .map_err(|why: String| Refused::at(row.line, why))?;
-    let sweep = SizeSweep {
+    let mut sweep = SizeSweep {
         op,
         dtype,
         least_bytes: row.bytes,
         most_bytes: row.bytes,
         step: SizeStep::Times(2),
-        ops: log.iterations.filter(|calls| *calls > 0).unwrap_or(1),
+        ops: 1,
     };
+    // A ring's traffic is a matrix of ranks, and its bandwidths do not depend on them.
+    let counted_over = if op == SweptOp::SendRecv { 2 } else { ranks };
     let plans = sweep
-        .plans(ranks)
+        .plans(counted_over)
         .map_err(|error| Refused::at(row.line, error.what))?;
-    let plan = plans.into_iter().next();
-    let split = |plan: &Plan| plan.size.as_ref().map(|size| size.bytes) == Some(row.bytes);
-    plan.filter(split).ok_or_else(|| {
-        Refused::at(
-            row.line,
-            format_args!(
-                "{} B of {dtype}, which do not split among {ranks} ranks",
-                row.bytes
-            ),
-        )
-        .try_this("--ranks N, or --op OP where it is another")
-    })
+    sweep.ops = log.iterations.filter(|calls| *calls > 0).unwrap_or(1);
+    let point = plans.into_iter().next().and_then(|plan| {
+        Some(Point {
+            name: plan.name,
+            title: sweep.title(row.bytes),
+            calls: sweep.ops,
+            op: plan.ops.into_iter().next()?,
+            size: plan.size?,
+            counted_over,
+        })
+    });
+    point
+        .filter(|point| point.size.bytes == row.bytes)
+        .ok_or_else(|| {
+            Refused::at(
+                row.line,
+                format_args!(
+                    "{} B of {dtype}, which do not split among {ranks} ranks",
+                    row.bytes
+                ),
+            )
+            .try_this("--ranks N, or --op OP where it is another")
+        })
 }
 
 fn measurement(
     log: &Log,
     row: &Row,
-    plan: &Plan,
+    point: &Point,
     placement: Placement,
     figures: Figures,
-    ranks: u32,
 ) -> Result<Measurement, Refused> {
-    let calls = plan.ops.len() as f64;
     let per_op_us = Some(figures.us)
         .filter(|us| *us > 0.0)
         .and_then(|us| Summary::of(&[us]))
         .ok_or_else(|| Refused::at(row.line, format_args!("a time of {} µs", figures.us)))?;
-    let op = &plan.ops[0];
+    let (op, ranks) = (&point.op, point.counted_over);
     let algbw = op.algorithm_bytes(ranks) / figures.us / 1e3;
     // What is not rounded away: a time in other units, or bandwidths of another column.
     if algbw.max(figures.algbw) >= 1.0 && (figures.algbw / algbw - 1.0).abs() > AGREES {
@@ -211,23 +234,23 @@ fn measurement(
     };
     let wrong = figures.wrong.unwrap_or(0);
     Ok(Measurement {
-        label: series_label(&plan.name, mode, placement),
+        label: series_label(&point.name, mode, placement),
         plan: PlanSummary {
-            name: plan.name.clone(),
-            title: plan.label.clone(),
-            kind: plan.kind(),
-            ops: plan.ops.len() as u64,
+            name: point.name.clone(),
+            title: point.title.clone(),
+            kind: Some(op.kind),
+            ops: point.calls,
             bytes: op.bytes,
             dtype: op.dtype,
             gap_us: 0.0,
             origin: "row of a log of nccl-tests".to_string(),
-            size: plan.size.clone(),
+            size: Some(point.size.clone()),
         },
         tokens_per_gpu: None,
         step: None,
         mode,
         placement,
-        burst_us: per_op_us.scaled(calls),
+        burst_us: per_op_us.scaled(point.calls as f64),
         per_op_us,
         algbw_gb_per_s: algbw,
         busbw_gb_per_s: op.bus_bytes(ranks) / figures.us / 1e3,

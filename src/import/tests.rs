@@ -142,13 +142,20 @@ fn what_is_no_sweep_is_refused_with_the_line() {
         ),
         (
             NEW.replace("   37.04", "   99.04"),
-            "busbw over algbw".to_string(),
+            "a count or a busbw that allreduce over 8 ranks".to_string(),
         ),
         (
             NEW.replacen("    64            16", "     8             2", 1),
             format!("line {second}: 8 B, which line {} has already", second - 1),
         ),
-        (NEW.replace("float", "uint64"), "8 B".to_string()),
+        (
+            NEW.replace("float", "uint64"),
+            format!("in line {} a count", second - 1),
+        ),
+        (
+            NEW.replace("Rank  7", "Rank 4294967295"),
+            "of 4294967295 ranks".to_string(),
+        ),
     ] {
         let said = refused(&text);
         assert!(said.contains(&hint), "{hint}: {said}");

@@ -73,13 +73,7 @@ impl SizeSweep {
             let ops = vec![op; self.ops as usize];
             plans.push(Plan {
                 name,
-                label: format!(
-                    "{} × {} of {} {}",
-                    self.ops,
-                    self.op.name(),
-                    format_bytes(bytes),
-                    self.dtype
-                ),
+                label: self.title(bytes),
                 origin: "size as nccl-tests counts it".to_string(),
                 ops,
                 exchange: Exchange::Auto,
@@ -89,6 +83,17 @@ impl SizeSweep {
             });
         }
         Ok(plans)
+    }
+
+    /// A plan's title: "20 × allreduce of 8 B bf16".
+    pub fn title(&self, bytes: u64) -> String {
+        format!(
+            "{} × {} of {} {}",
+            self.ops,
+            self.op.name(),
+            format_bytes(bytes),
+            self.dtype
+        )
     }
 
     fn sizes(&self) -> Result<Vec<u64>> {

@@ -15,9 +15,15 @@ pub(super) fn command(run: &RunResult) -> Markup {
         .collect();
     html! {
         (block("command-line", "Command line", &words.join(" ")))
-        p.aside { "As typed, behind a launcher of " (run.ranks) " ranks." }
+        @if run.imported.is_some() {
+            p.aside { "As typed. What the log was made with is in the log." }
+        } @else {
+            p.aside { "As typed, behind a launcher of " (run.ranks) " ranks." }
+        }
         h3 { "Environment" }
-        @if environment.is_empty() {
+        @if run.imported.is_some() {
+            p { "Not known: a log does not hold the variables of its run." }
+        } @else if environment.is_empty() {
             p { "No variable was set that changes what was measured." }
         } @else {
             p { "Variables that change what was measured:" }
