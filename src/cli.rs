@@ -461,6 +461,9 @@ pub struct OutputArgs {
     /// Write the result as JSON to standard output, and nothing else there: --json -
     #[arg(long, value_name = "-", value_parser = ["-"])]
     pub json: Option<String>,
+    /// Say of each figure how it was obtained, below the tables.
+    #[arg(long, conflicts_with = "json")]
+    pub explain: bool,
 }
 
 /// `plan`.
@@ -504,6 +507,9 @@ pub enum ParallelArg {
 pub struct ReportArgs {
     /// Folder with result.json and samples.csv.
     pub folder: PathBuf,
+    /// Say of each figure how it was obtained, below the tables.
+    #[arg(long)]
+    pub explain: bool,
 }
 
 /// `import`.
@@ -553,6 +559,9 @@ pub struct CompareArgs {
     /// Write the comparison as JSON; - prints it instead of the table.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// Say of each ratio how it was obtained, below the table.
+    #[arg(long)]
+    pub explain: bool,
 }
 
 impl CompareArgs {

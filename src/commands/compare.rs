@@ -7,7 +7,7 @@ use super::stored::stored;
 use crate::cli::CompareArgs;
 use crate::compare::{Comparison, Rules, Side, StoredRun, compare as compare_sides};
 use crate::error::{Error, Exit, Result, tell};
-use crate::report::comparison_text;
+use crate::report::{comparison_explained, comparison_text};
 
 /// More sides than anybody reads a table of.
 const MOST_SIDES: usize = 26;
@@ -45,11 +45,19 @@ pub fn compare(args: &CompareArgs) -> Result<i32> {
                 Error::environment(format!("cannot write {}: {error}", path.display()))
                     .try_this("--json FILE in a folder that can be written to, or --json -")
             })?;
-            show(&comparison_text(&found));
+            show(&text(&found, args.explain));
         }
-        None => show(&comparison_text(&found)),
+        None => show(&text(&found, args.explain)),
     }
     Ok(gate_code(&found))
+}
+
+fn text(found: &Comparison, explains: bool) -> String {
+    let mut text = comparison_text(found);
+    if explains {
+        text.push_str(&comparison_explained(found));
+    }
+    text
 }
 
 fn json(found: &Comparison) -> Result<String> {

@@ -10,7 +10,7 @@ use crate::cli::ImportArgs;
 use crate::clock::utc_now;
 use crate::error::{Error, Result};
 use crate::import::{Refused, Wanted, imported, read_log};
-use crate::report::{OutputFolder, terminal_report};
+use crate::report::{OutputFolder, explain, terminal_report};
 use crate::result::CommandInfo;
 
 const NAME: &str = "import";
@@ -68,6 +68,9 @@ pub fn import(args: &ImportArgs) -> Result<i32> {
             && std::env::var_os("NO_COLOR").is_none();
         let folder = folder.path().display().to_string();
         show(&terminal_report(&run, &folder, &files, colour));
+        if args.output.explain {
+            show(&explain(&run));
+        }
     }
     Ok(exit_code(&run))
 }

@@ -27,7 +27,7 @@ use crate::measure::{
 };
 use crate::plan::{ModelFacts, Plan, beginnings};
 use crate::process::wake_parent;
-use crate::report::{OutputFolder, PlanOutline, nccl_tests_json, terminal_report};
+use crate::report::{OutputFolder, PlanOutline, explain, nccl_tests_json, terminal_report};
 use crate::result::{
     Backend, CommandInfo, Failure, Host, Machine, RunResult, SCHEMA, Status, Warning,
 };
@@ -428,6 +428,9 @@ impl OnRank<'_> {
             let colour = self.terminals.out.is_some() && std::env::var_os("NO_COLOR").is_none();
             let folder = folder.path().display().to_string();
             show(&terminal_report(&run, &folder, files, colour));
+            if self.job.output.explain {
+                show(&explain(&run));
+            }
         }
         written.map(|_| exit_code(&run))
     }

@@ -4,7 +4,7 @@ use super::run::save_but;
 use super::stored::stored;
 use crate::cli::ReportArgs;
 use crate::error::Result;
-use crate::report::{OutputFolder, terminal_report};
+use crate::report::{OutputFolder, explain, terminal_report};
 
 /// Reads result.json and samples.csv, writes the other files again and returns the text to show.
 ///
@@ -19,10 +19,9 @@ pub fn report(args: &ReportArgs) -> Result<String> {
     let files = save_but(&folder, &run, &series, &data, &|_| {})?;
     let colour = std::io::IsTerminal::is_terminal(&std::io::stdout())
         && std::env::var_os("NO_COLOR").is_none();
-    Ok(terminal_report(
-        &run,
-        &args.folder.display().to_string(),
-        &files,
-        colour,
-    ))
+    let mut text = terminal_report(&run, &args.folder.display().to_string(), &files, colour);
+    if args.explain {
+        text.push_str(&explain(&run));
+    }
+    Ok(text)
 }

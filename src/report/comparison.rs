@@ -3,7 +3,7 @@
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 
 use super::table::STYLE;
-use crate::compare::{Comparison, Figure, Found, Gate, Pair};
+use crate::compare::{Comparison, Figure, Found, Gate, IntervalBy, Pair};
 use crate::result::Placement;
 use crate::units::{group_thousands, median_and_interval, printable, significant};
 
@@ -70,6 +70,52 @@ fn row(pair: &Pair, placements_differ: bool) -> Vec<String> {
         ratio_text(pair.ratio, pair.joint_ci95),
         change(pair),
     ]
+}
+
+/// How each ratio was obtained, a line a pair, with the numbers that went into it.
+pub fn comparison_explained(found: &Comparison) -> String {
+    let mut out = String::from("How each ratio was obtained\n");
+    for pair in &found.pairs {
+        let side = |figure: &Figure| {
+            let of = match figure.runs {
+                1 => "the median".to_string(),
+                runs => format!("the median of the medians of {runs} runs"),
+            };
+            format!(
+                "{} µs, {of} of {} samples in {}",
+                significant(figure.median_us),
+                group_thousands(figure.n),
+                figure.side
+            )
+        };
+        let by = match pair.by {
+            IntervalBy::Runs => "Welch's interval of the logarithms of the runs' medians",
+            IntervalBy::Drift => {
+                "bootstrap of each run's median, moved by the drift allowed between runs"
+            }
+            IntervalBy::Nothing => "none: imported figures, fewer than three a side",
+        };
+        let fold = match found.pairs.len() {
+            1 => String::new(),
+            pairs => format!(
+                ", widened to hold for all {} pairs at once",
+                group_thousands(pairs as u64)
+            ),
+        };
+        out.push_str(&format!(
+            "{}: {} = ({}) / ({}); interval: {by}{}\n",
+            pair.label,
+            ratio_text(pair.ratio, pair.joint_ci95),
+            side(&pair.other),
+            side(&pair.base),
+            if pair.by == IntervalBy::Nothing {
+                String::new()
+            } else {
+                fold
+            }
+        ));
+    }
+    printable(&out)
 }
 
 /// A ratio with as many digits as tell it from 1.

@@ -7,6 +7,7 @@ mod assemble;
 mod comparison;
 mod curve_picture;
 mod curves;
+mod explain;
 mod exporters;
 mod folder;
 mod gap_picture;
@@ -27,7 +28,8 @@ mod tests;
 
 pub use arrivals::arrival_figures;
 pub use assemble::{Figures, PlanOutline, measurement};
-pub use comparison::comparison_text;
+pub use comparison::{comparison_explained, comparison_text};
+pub use explain::explain;
 pub use exporters::{Exporter, exporters};
 pub use folder::OutputFolder;
 pub(crate) use folder::write_error;
