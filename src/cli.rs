@@ -25,6 +25,8 @@ Examples:
       what a step sends under each parallel plan, from the formulas
   commbench compare out/before out/after --gate 5%
       what got slower, by how much, and how sure that is
+  commbench topo --to svg > box.svg
+      how this machine's GPUs are connected, as a picture; --from FILE for any other machine
 
 Exit codes: 0 done, 2 usage, 3 something is missing here, 4 wrong data, 5 a rank hung, 6 a rank
 died, 7 a gate failed, 1 anything else.";
@@ -62,6 +64,8 @@ pub enum Command {
     Compare(CompareArgs),
     /// Make a result of a log of nccl-tests, to show, plot and compare it as one of commbench's own.
     Import(ImportArgs),
+    /// Show how the GPUs of a machine are connected: this one, a built-in one, or one from a file.
+    Topo(TopoArgs),
     /// Print the JSON schema of result.json, or of what `compare --json` writes.
     Schema(SchemaArgs),
 }
@@ -569,6 +573,43 @@ impl CompareArgs {
     pub fn modes(&self) -> Vec<Mode> {
         modes(&self.mode)
     }
+}
+
+/// `topo`.
+#[derive(Debug, Args)]
+pub struct TopoArgs {
+    /// A built-in machine (two-switches-8g, hgx-h200-8g; a name that is none lists all), a topology
+    /// file (TOML), an NCCL topology file (XML), or what `nvidia-smi topo -m` printed [default: this
+    /// machine].
+    #[arg(long, value_name = "NAME|FILE")]
+    pub from: Option<String>,
+    /// What to write to standard output.
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = TopoFormat::Table)]
+    pub to: TopoFormat,
+    /// Read this machine's files below another folder: for tests.
+    #[arg(
+        long,
+        value_name = "DIR",
+        default_value = "/",
+        hide = true,
+        conflicts_with = "from"
+    )]
+    pub root: PathBuf,
+}
+
+/// Ways to write a topology.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TopoFormat {
+    /// Every part with its link, and what lies between each two GPUs.
+    Table,
+    /// commbench's own format, to be changed by hand.
+    Toml,
+    /// For NCCL_TOPO_FILE. A file that came from NCCL is written as it was.
+    NcclXml,
+    /// For Graphviz.
+    Dot,
+    /// A picture of the tree.
+    Svg,
 }
 
 /// `schema`.

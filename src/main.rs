@@ -38,12 +38,14 @@ fn main() -> ExitCode {
         Command::Models if speaks => show(commands::models()),
         Command::Plan(args) if speaks => show(commands::plan(args)),
         Command::Report(args) if speaks => show(commands::report(args)),
+        Command::Topo(args) if speaks => show(commands::topo(args)),
         Command::Schema(args) if speaks => show(Ok(commands::schema(args))),
         Command::Compare(args) if speaks => commands::compare(args),
         Command::Import(args) if speaks => commands::import(args),
         Command::Models
         | Command::Plan(_)
         | Command::Report(_)
+        | Command::Topo(_)
         | Command::Schema(_)
         | Command::Compare(_)
         | Command::Import(_) => Ok(0),

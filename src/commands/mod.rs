@@ -17,6 +17,7 @@ mod run;
 mod sizes;
 mod stored;
 mod sweep;
+mod topo;
 mod variants;
 
 pub use burst::allreduce_burst;
@@ -28,6 +29,7 @@ pub use replay::replay;
 pub use report::report;
 pub use sizes::sweep;
 pub use sweep::alltoall_sweep;
+pub use topo::topo;
 
 use std::io::Write;
 

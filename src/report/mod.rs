@@ -25,6 +25,7 @@ mod steady;
 mod table;
 #[cfg(test)]
 mod tests;
+mod topology;
 
 pub use arrivals::arrival_figures;
 pub use assemble::{Figures, PlanOutline, measurement};
@@ -42,3 +43,4 @@ pub use samples::read_samples;
 pub(crate) use samples::write_samples;
 pub use steady::drift_warnings;
 pub use table::{notices, terminal_report};
+pub use topology::{link_words, rate_words, topology_dot, topology_text};

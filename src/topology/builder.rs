@@ -61,8 +61,8 @@ pub struct Builder {
     pub notes: Vec<String>,
     nodes: Vec<Node>,
     links: Vec<Link>,
-    pub(super) node_lines: Vec<Option<usize>>,
-    pub(super) link_lines: Vec<Option<usize>>,
+    node_lines: Vec<Option<usize>>,
+    link_lines: Vec<Option<usize>>,
     by_name: HashMap<String, NodeId>,
 }
 
@@ -120,6 +120,14 @@ impl Builder {
     pub fn link(&mut self, link: Link, line: Option<usize>) -> Result<LinkId, Flaw> {
         let [first, second] = link.ends;
         let names = || format!("'{}' and '{}'", self.named(first), self.named(second));
+        if let LinkKind::NvLink { count } = link.kind
+            && !(1..=MAX_NVLINKS).contains(&count)
+        {
+            return Err(Flaw::at(
+                line,
+                format!("{count} NVLinks between {} (1 to {MAX_NVLINKS})", names()),
+            ));
+        }
         if let Some(rate) = link.rate
             && !(rate.gb_per_s > 0.0 && rate.gb_per_s <= MAX_GB_PER_S)
         {
@@ -147,14 +155,6 @@ impl Builder {
             return Err(Flaw::at(
                 line,
                 format!("'{}' is linked to itself", self.named(first)),
-            ));
-        }
-        if let LinkKind::NvLink { count } = link.kind
-            && !(1..=MAX_NVLINKS).contains(&count)
-        {
-            return Err(Flaw::at(
-                line,
-                format!("{count} NVLinks between {} (1 to {MAX_NVLINKS})", names()),
             ));
         }
         if !fits(&link.kind, &self.nodes[first.0], &self.nodes[second.0]) {
@@ -185,6 +185,11 @@ impl Builder {
     /// What a part is.
     pub fn node_of(&self, id: NodeId) -> &Node {
         &self.nodes[id.0]
+    }
+
+    /// The line that a part stands at.
+    pub fn line_of(&self, id: NodeId) -> Option<usize> {
+        self.node_lines[id.0]
     }
 
     /// The parts so far.

@@ -11,6 +11,13 @@ use super::switches::SwitchModel;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub(super) usize);
 
+impl NodeId {
+    /// The node's place in [`Topology::nodes`].
+    pub fn index(self) -> usize {
+        self.0
+    }
+}
+
 /// A link's place in [`Topology::links`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub(super) usize);

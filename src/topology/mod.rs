@@ -7,12 +7,16 @@ mod check;
 mod cpu;
 mod graph;
 mod host;
+mod load;
+mod nccl_xml;
 mod nvlink;
 mod pcie;
 mod presets;
 mod route;
 #[cfg(test)]
 mod route_tests;
+mod smi;
+mod sockets;
 mod switches;
 mod toml_file;
 
@@ -24,22 +28,13 @@ pub use graph::{
     Switch, Topology,
 };
 pub use host::{HostFacts, host_facts};
+pub use load::{Loaded, load_topology};
+pub use nccl_xml::{XmlElement, XmlFile, XmlNode, parse_xml, topology_of_xml, topology_xml};
 pub use nvlink::{nvlink_gb_per_s, nvlink_rate};
 pub use pcie::{Generation, PcieMode};
 pub use presets::{topology_preset, topology_preset_names};
 pub use route::{DirectedLink, PathClass};
+pub use smi::topology_of_matrix;
+pub use sockets::{inter_socket_rate, link_all_cpus};
 pub use switches::{SWITCH_MODELS, SwitchModel};
 pub use toml_file::{TOPOLOGY_SCHEMA, parse_topology_toml, topology_toml};
-
-/// What NCCL takes one direction between two processors for: the lower of their families'
-/// constants. `None` where a family is not known.
-pub fn inter_socket_rate(one: &Node, other: &Node) -> Option<Rate> {
-    let constant = |node: &Node| match &node.kind {
-        NodeKind::Cpu(cpu) => cpu.family.map(CpuFamily::nccl_inter_socket_gb_per_s),
-        _ => None,
-    };
-    Some(Rate {
-        gb_per_s: constant(one)?.min(constant(other)?),
-        basis: Basis::Nccl,
-    })
-}
