@@ -1,6 +1,7 @@
 //! The state of the GPUs around a run: clocks, power, temperature, what slows them, and who else
 //! is on them. A figure from a GPU that slowed down, or was shared, is another figure.
 
+mod driver_gpus;
 mod judge;
 mod nvml;
 mod others;
@@ -8,6 +9,7 @@ mod reading;
 mod reasons;
 mod watch;
 
+pub use driver_gpus::driver_gpus;
 pub use judge::{health_warnings, health_words};
 pub use nvml::NvmlGpu;
 pub use reading::{GpuHealth, GpuReading, OtherProcess, ReadingRange, ThrottleCount};

@@ -43,4 +43,4 @@ pub use samples::read_samples;
 pub(crate) use samples::write_samples;
 pub use steady::drift_warnings;
 pub use table::{notices, terminal_report};
-pub use topology::{link_words, rate_words, topology_dot, topology_text};
+pub use topology::{live_text, topology_dot, topology_text};

@@ -7,6 +7,7 @@ mod check;
 mod cpu;
 mod graph;
 mod host;
+mod live;
 mod load;
 mod nccl_xml;
 mod nvlink;
@@ -28,6 +29,7 @@ pub use graph::{
     Switch, Topology,
 };
 pub use host::{HostFacts, host_facts};
+pub use live::{Acs, DriverGpu, LiveMachine, PciDevice, live_machine};
 pub use load::{Loaded, load_topology};
 pub use nccl_xml::{XmlElement, XmlFile, XmlNode, parse_xml, topology_of_xml, topology_xml};
 pub use nvlink::{nvlink_gb_per_s, nvlink_rate};
