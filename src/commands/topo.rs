@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::cli::{TopoArgs, TopoFormat};
 use crate::error::{Error, Result, tell};
 use crate::health::driver_gpus;
+use crate::report::plot::topology::topology_svg;
 use crate::report::{live_text, topology_dot, topology_text};
 use crate::topology::{Loaded, live_machine, load_topology, topology_toml, topology_xml};
 
@@ -26,7 +27,8 @@ pub fn topo(args: &TopoArgs) -> Result<String> {
         TopoFormat::Toml => topology_toml(&topology),
         TopoFormat::NcclXml => Ok(xml.unwrap_or_else(|| topology_xml(&topology)).text()),
         TopoFormat::Dot => Ok(topology_dot(&topology)),
-        TopoFormat::Svg => Ok(String::new()),
+        TopoFormat::Svg => topology_svg(&topology)
+            .map_err(|error| Error::other(error.to_string()).try_this("--to table, or --to dot")),
     }
 }
 

@@ -25,7 +25,7 @@ mod steady;
 mod table;
 #[cfg(test)]
 mod tests;
-mod topology;
+pub(crate) mod topology;
 
 pub use arrivals::arrival_figures;
 pub use assemble::{Figures, PlanOutline, measurement};

@@ -19,6 +19,7 @@ mod scale;
 mod series_panel;
 mod text;
 mod thinning;
+pub mod topology;
 
 #[cfg(test)]
 mod tests;

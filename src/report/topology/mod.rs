@@ -8,4 +8,4 @@ mod words;
 pub use dot::topology_dot;
 pub use live::live_text;
 pub use table::topology_text;
-pub(super) use words::{link_words, node_words, rate_words, size_words};
+pub(in crate::report) use words::{link_words, node_words, rate_words, size_words};
