@@ -1,6 +1,8 @@
 //! Runs the binary as users do: under mpirun, in a folder of its own.
 #![allow(dead_code)] // Each test file uses a part of it.
 
+pub mod tree;
+
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;

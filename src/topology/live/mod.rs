@@ -4,8 +4,6 @@
 mod acs;
 mod build;
 mod sysfs;
-#[cfg(test)]
-mod tests;
 
 use std::path::Path;
 

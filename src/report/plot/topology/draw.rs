@@ -22,6 +22,8 @@ const LINE: f64 = 14.0;
 pub(super) struct TopologyPicture<'a> {
     pub topology: &'a Topology,
     pub places: Places,
+    /// The model that all GPUs share.
+    gpu_model: Option<String>,
 }
 
 impl<'a> TopologyPicture<'a> {
@@ -29,6 +31,7 @@ impl<'a> TopologyPicture<'a> {
         TopologyPicture {
             topology,
             places: Places::new(topology),
+            gpu_model: common_model(topology),
         }
     }
 
@@ -40,7 +43,11 @@ impl<'a> TopologyPicture<'a> {
         let width = self.places.width - 2.0 * MARGIN;
         let title = elide(&self.topology.name, TITLE, width);
         canvas.text((MARGIN, 36.0), &title, TITLE, Align::Left)?;
-        let size = elide(&size_words(self.topology), SMALL, width);
+        let mut size = size_words(self.topology);
+        if let Some(model) = &self.gpu_model {
+            size.push_str(&format!("; GPUs: {model}"));
+        }
+        let size = elide(&size, SMALL, width);
         canvas.text((MARGIN, 57.0), &size, SMALL, Align::Left)?;
         for (line, text) in wrap(&self.topology.source, SMALL, width, 2)
             .iter()
@@ -87,7 +94,8 @@ impl<'a> TopologyPicture<'a> {
         let x = (area.left + area.right) / 2.0;
         let middle = (area.top + area.bottom) / 2.0;
         let words = match &node.kind {
-            // An address is too wide for a narrow box, and a model stands in all of them.
+            // An address is too wide for a narrow box; a model that all share stands in the heading.
+            NodeKind::Gpu(_) if self.gpu_model.is_some() => String::new(),
             NodeKind::Gpu(gpu) => gpu.model.clone().unwrap_or_default(),
             NodeKind::RootPort(port) => port.host_bridge.clone().map_or_else(
                 || "root port".to_string(),
@@ -131,6 +139,16 @@ impl<'a> TopologyPicture<'a> {
         let first = area.top - 16.0 - LINE * (lines.len() as f64 - 1.0);
         lettered(canvas, (x, first), &lines, kind)
     }
+}
+
+fn common_model(topology: &Topology) -> Option<String> {
+    let model = |id: &NodeId| match &topology.node(*id).kind {
+        NodeKind::Gpu(gpu) => gpu.model.as_ref(),
+        _ => None,
+    };
+    let first = model(topology.gpus().first()?)?;
+    let is_common = topology.gpus().iter().all(|id| model(id) == Some(first));
+    is_common.then(|| first.clone())
 }
 
 /// What a link is: on one line where that fits, else on several.

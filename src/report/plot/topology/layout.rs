@@ -8,7 +8,7 @@ use super::super::layout::Rect;
 const PAGE: f64 = 1200.0;
 pub const MARGIN: f64 = 24.0;
 /// Least width of a part at the bottom with the space beside it: "63.0 GB/s" fits.
-const LEAST_SLOT: f64 = 72.0;
+const LEAST_SLOT: f64 = 70.0;
 /// Few parts must not stand far apart.
 const MOST_SLOT: f64 = 210.0;
 const BETWEEN: f64 = 10.0;
