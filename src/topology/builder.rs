@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::graph::{Link, LinkId, LinkKind, Node, NodeId, NodeKind, Topology};
+use crate::units::printable;
 
 /// Far above any box: NVIDIA's largest NVLink domain has 72.
 pub const MAX_GPUS: usize = 128;
@@ -15,6 +16,12 @@ pub const MAX_DEPTH: usize = 32;
 
 /// Names stand in tables and pictures.
 pub const MAX_NAME_CHARS: usize = 80;
+
+/// Models, chips and the like stand beside them.
+const MAX_TEXT_CHARS: usize = 200;
+
+/// Of an error.
+const MAX_CLAUSE_CHARS: usize = 400;
 
 /// Far above any link, in GB/s.
 const MAX_GB_PER_S: f64 = 100_000.0;
@@ -35,12 +42,15 @@ pub struct Flaw {
 }
 
 impl Flaw {
-    /// A flaw at a line.
+    /// A flaw at a line. What a file says may be of any length, and command terminals: the clause is
+    /// one short line of text.
     pub fn at(line: Option<usize>, what: impl Into<String>) -> Flaw {
-        Flaw {
-            line,
-            what: what.into(),
-        }
+        let what = printable(&what.into()).replace('\n', " ");
+        let what = match what.char_indices().nth(MAX_CLAUSE_CHARS) {
+            Some((end, _)) => format!("{}…", &what[..end]),
+            None => what,
+        };
+        Flaw { line, what }
     }
 }
 
@@ -93,6 +103,14 @@ impl Builder {
                 format!("a name has more than {MAX_NAME_CHARS} characters"),
             ));
         }
+        for text in texts(&node.kind) {
+            if text.chars().any(char::is_control) || text.chars().count() > MAX_TEXT_CHARS {
+                let what = format!(
+                    "'{name}' has a text that is no line of at most {MAX_TEXT_CHARS} characters"
+                );
+                return Err(Flaw::at(line, what));
+            }
+        }
         if let Some(before) = self.by_name.get(name) {
             let place = match self.node_lines[before.0] {
                 Some(line) => format!(" (the other: line {line})"),
@@ -127,6 +145,12 @@ impl Builder {
                 line,
                 format!("{count} NVLinks between {} (1 to {MAX_NVLINKS})", names()),
             ));
+        }
+        if let LinkKind::InterSocket { name: Some(name) } = &link.kind
+            && (name.chars().any(char::is_control) || name.chars().count() > MAX_NAME_CHARS)
+        {
+            let what = format!("the link of {} has a name that is no short line", names());
+            return Err(Flaw::at(line, what));
         }
         if let Some(rate) = link.rate
             && !(rate.gb_per_s > 0.0 && rate.gb_per_s <= MAX_GB_PER_S)
@@ -237,6 +261,21 @@ impl Builder {
         };
         super::check::check(topology, &self.node_lines, &self.link_lines)
     }
+}
+
+/// What files say of a part in words.
+fn texts(kind: &NodeKind) -> Vec<&str> {
+    let texts = match kind {
+        NodeKind::Cpu(cpu) => vec![&cpu.model],
+        NodeKind::RootPort(port) => vec![&port.host_bridge],
+        NodeKind::Switch(switch) => vec![&switch.chip],
+        NodeKind::Gpu(gpu) => vec![&gpu.model],
+        NodeKind::NvSwitch | NodeKind::Nic | NodeKind::Device => Vec::new(),
+    };
+    texts
+        .into_iter()
+        .filter_map(|text| text.as_deref())
+        .collect()
 }
 
 /// Whether a link of this kind can run from one node (the upper, in the tree) to the other.

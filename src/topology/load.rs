@@ -67,7 +67,7 @@ pub fn load_topology(name_or_path: &str) -> Result<Loaded> {
 ///
 /// # Errors
 /// The line, and a clause with the value at fault.
-pub fn parse_topology(text: &str, name: &str) -> std::result::Result<Loaded, Flaw> {
+pub(crate) fn parse_topology(text: &str, name: &str) -> std::result::Result<Loaded, Flaw> {
     if text
         .trim_start_matches(['\u{FEFF}', ' ', '\n', '\r', '\t'])
         .starts_with('<')

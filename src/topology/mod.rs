@@ -30,6 +30,7 @@ pub use graph::{
 };
 pub use host::{HostFacts, host_facts};
 pub use live::{Acs, DriverGpu, LiveMachine, PciDevice, live_machine};
+pub(crate) use load::parse_topology;
 pub use load::{Loaded, load_topology};
 pub use nccl_xml::{XmlElement, XmlFile, XmlNode, parse_xml, topology_of_xml, topology_xml};
 pub use nvlink::{nvlink_gb_per_s, nvlink_rate};

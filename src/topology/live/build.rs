@@ -22,7 +22,7 @@ pub(super) fn build(
     driver: &[DriverGpu],
 ) -> Result<LiveMachine, Flaw> {
     let name = read(&root.join("proc/sys/kernel/hostname"))
-        .map(|name| name.trim().to_string())
+        .map(|name| line_of(name.trim()))
         .filter(|name| !name.is_empty());
     let places = all
         .iter()
@@ -122,7 +122,8 @@ impl Building<'_> {
                 index: index as u32,
                 model: seen
                     .and_then(|one| one.model.clone())
-                    .or_else(|| self.model_of(&device.address)),
+                    .or_else(|| self.model_of(&device.address))
+                    .map(|text| line_of(&text)),
                 sm: seen.and_then(|one| one.sm),
             });
             self.end(*at, format!("GPU{index}"), kind)?;
@@ -252,7 +253,7 @@ impl Building<'_> {
         let path = format!("proc/driver/nvidia/gpus/{address}/information");
         let text = read(&self.root.join(path))?;
         let model = text.lines().find_map(|line| line.strip_prefix("Model:"))?;
-        Some(model.trim().chars().take(80).collect())
+        Some(model.trim().to_string())
     }
 
     fn nvlinks(&mut self) -> Result<(), Flaw> {
@@ -307,6 +308,14 @@ impl Building<'_> {
                 self.all.len()
             ));
         }
+        let lost = used().filter(|device| device.is_gpu() && device.numa.is_none());
+        let lost: Vec<&str> = lost.map(|device| device.address.as_str()).collect();
+        if !lost.is_empty() && self.nodes.contains_key("cpu1") {
+            self.waived.push(format!(
+                "NUMA node of {}: the kernel does not tell; they are shown below the first CPU.",
+                lost.join(", ")
+            ));
+        }
         let silent = used().filter(|device| device.now.is_none() && !device.is_bridge());
         let silent: Vec<&str> = silent.map(|device| device.address.as_str()).collect();
         if !silent.is_empty() {
@@ -338,6 +347,12 @@ impl Building<'_> {
     }
 }
 
+/// A text as it can stand in a table.
+fn line_of(text: &str) -> String {
+    let letters = text.chars().filter(|c| !c.is_control());
+    letters.take(80).collect()
+}
+
 /// What /proc/cpuinfo says of the first processor.
 struct CpuFacts {
     model: Option<String>,
@@ -361,7 +376,7 @@ impl CpuFacts {
             _ => "x86_64",
         };
         CpuFacts {
-            model: field("model name").filter(|name| !name.chars().any(char::is_control)),
+            model: field("model name").map(|name| line_of(&name)),
             family: CpuFamily::from_ids(
                 arch,
                 vendor.as_deref().unwrap_or_default(),

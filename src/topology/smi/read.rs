@@ -21,7 +21,8 @@ pub(super) struct End {
 
 impl End {
     pub fn gpu_index(&self) -> Option<u32> {
-        self.name.strip_prefix("GPU")?.parse().ok()
+        let index: u32 = self.name.strip_prefix("GPU")?.parse().ok()?;
+        (self.name == format!("GPU{index}")).then_some(index)
     }
 }
 
