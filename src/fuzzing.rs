@@ -9,14 +9,12 @@ use crate::plan::{
     parse_json, parse_plan, parse_tokens, parse_toml, plan_text,
 };
 use crate::report::plot::BurstPlot;
-use crate::report::{html, markdown, plans_text, read_samples, terminal_report, write_samples};
-use crate::result::{Buffers, CommandInfo, RankSample, RunResult, Series};
 use crate::report::plot::topology::topology_svg;
 use crate::report::{
     html, markdown, plans_text, read_samples, terminal_report, topology_dot, topology_text,
     write_samples,
 };
-use crate::result::{Buffers, RankSample, RunResult, Series};
+use crate::result::{Buffers, CommandInfo, RankSample, RunResult, Series};
 use crate::topology::{
     parse_topology, parse_topology_toml, parse_xml, topology_toml, topology_xml,
 };
@@ -28,7 +26,7 @@ use std::path::Path;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target, by the name of its folder in `fuzz/corpus`.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 9] = [
     ("model_toml", model_toml),
     ("hf_config", hf_config),
     ("result_json", result_json),
@@ -384,6 +382,36 @@ impl Numbers<'_> {
     }
 }
 
+/// A machine in any format: its routes, and everything that is written of it.
+pub fn topology(data: &[u8]) {
+    let Some(text) = text(data) else { return };
+    let loaded = match parse_topology(text, "fuzz") {
+        Ok(loaded) => loaded,
+        Err(flaw) => return printable(&flaw.to_string()),
+    };
+    if let Some(xml) = &loaded.xml {
+        let written = xml.text();
+        assert_eq!(parse_xml(&written).expect("it was XML").text(), written);
+    }
+    let machine = &loaded.topology;
+    for from in machine.gpus().iter().take(16) {
+        for to in machine.gpus().iter().take(16) {
+            assert_eq!(machine.class(*from, *to), machine.class(*to, *from));
+            assert_eq!(machine.route(*from, *to).is_empty(), from == to);
+        }
+    }
+    printable(&topology_text(machine));
+    printable(&topology_dot(machine));
+    parse_xml(&topology_xml(machine).text()).expect("XML was written");
+    let toml = topology_toml(machine).expect("a machine is TOML");
+    let again = parse_topology_toml(&toml).expect("what was written is read");
+    let toml = topology_toml(&again).expect("a machine is TOML");
+    assert_eq!(parse_topology_toml(&toml).as_ref(), Ok(&again));
+    if machine.nodes().len() <= 64 {
+        topology_svg(machine).expect("a machine has a picture");
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -424,35 +452,5 @@ mod tests {
             volumes(&model, &request(batch), ranks);
             volumes(&model, &request(batch - batch % ranks), ranks);
         }
-    }
-}
-
-/// A machine in any format: its routes, and everything that is written of it.
-pub fn topology(data: &[u8]) {
-    let Some(text) = text(data) else { return };
-    let loaded = match parse_topology(text, "fuzz") {
-        Ok(loaded) => loaded,
-        Err(flaw) => return printable(&flaw.to_string()),
-    };
-    if let Some(xml) = &loaded.xml {
-        let written = xml.text();
-        assert_eq!(parse_xml(&written).expect("it was XML").text(), written);
-    }
-    let machine = &loaded.topology;
-    for from in machine.gpus().iter().take(16) {
-        for to in machine.gpus().iter().take(16) {
-            assert_eq!(machine.class(*from, *to), machine.class(*to, *from));
-            assert_eq!(machine.route(*from, *to).is_empty(), from == to);
-        }
-    }
-    printable(&topology_text(machine));
-    printable(&topology_dot(machine));
-    parse_xml(&topology_xml(machine).text()).expect("XML was written");
-    let toml = topology_toml(machine).expect("a machine is TOML");
-    let again = parse_topology_toml(&toml).expect("what was written is read");
-    let toml = topology_toml(&again).expect("a machine is TOML");
-    assert_eq!(parse_topology_toml(&toml).as_ref(), Ok(&again));
-    if machine.nodes().len() <= 64 {
-        topology_svg(machine).expect("a machine has a picture");
     }
 }

@@ -1,6 +1,8 @@
 //! Where the parts of a machine stand, in logical pixels.
 
-use crate::topology::{LinkId, LinkKind, NodeId, NodeKind, Topology};
+use std::collections::HashSet;
+
+use crate::topology::{Link, LinkId, LinkKind, NodeId, NodeKind, Topology};
 
 use super::super::layout::Rect;
 
@@ -8,7 +10,7 @@ use super::super::layout::Rect;
 const PAGE: f64 = 1200.0;
 pub const MARGIN: f64 = 24.0;
 /// Least width of a part at the bottom with the space beside it: "63.0 GB/s" fits.
-const LEAST_SLOT: f64 = 70.0;
+const LEAST_SLOT: f64 = 68.0;
 /// Few parts must not stand far apart.
 const MOST_SLOT: f64 = 210.0;
 const BETWEEN: f64 = 10.0;
@@ -20,8 +22,8 @@ const ROW: f64 = BOX + 68.0;
 /// A link beside the tree has a line of its own.
 pub const LANE: f64 = 22.0;
 /// More links than these between processors or GPUs are not drawn one by one.
-pub const MOST_LANES: usize = 12;
-const FOOT: f64 = 64.0;
+const MOST_LANES: usize = 12;
+const FOOT: f64 = 74.0;
 
 /// Where everything stands.
 pub struct Places {
@@ -37,9 +39,29 @@ pub struct Places {
     pub bottom: f64,
 }
 
-/// Lanes that so many links take: one for all where they are too many.
-pub fn lanes(links: usize) -> usize {
-    if links > MOST_LANES { 1 } else { links }
+/// Whether one line stands for all these links: they are alike and join each to each, or they are
+/// too many.
+pub fn share_a_line(topology: &Topology, links: &[LinkId]) -> bool {
+    links.len() > MOST_LANES || (links.len() > 2 && join_each_to_each(topology, links))
+}
+
+/// Whether links are alike, and there is one between each two of the parts that they join.
+pub fn join_each_to_each(topology: &Topology, links: &[LinkId]) -> bool {
+    let links: Vec<&Link> = links.iter().map(|id| topology.link(*id)).collect();
+    let ends: HashSet<NodeId> = links.iter().flat_map(|link| link.ends).collect();
+    let first = links.first();
+    let is_alike = |link: &&Link| {
+        first.is_some_and(|first| (&first.kind, first.rate) == (&link.kind, link.rate))
+    };
+    links.iter().all(is_alike) && links.len() == ends.len() * ends.len().saturating_sub(1) / 2
+}
+
+/// Lines that these links take.
+fn lanes(topology: &Topology, links: &[LinkId]) -> usize {
+    match share_a_line(topology, links) {
+        true => 1,
+        false => links.len(),
+    }
 }
 
 impl Places {
@@ -61,7 +83,7 @@ impl Places {
             .map(|id| depth(topology, id))
             .max()
             .unwrap_or_default();
-        let top = HEAD + lanes(sockets.len()) as f64 * LANE + 8.0;
+        let top = HEAD + lanes(topology, &sockets) as f64 * LANE + 8.0;
         let mut placing = Placing {
             topology,
             slot,
@@ -88,7 +110,7 @@ impl Places {
             boxes[switch.index()] = Some(area);
             height = area.bottom;
         } else if !nvlinks.is_empty() {
-            height += lanes(nvlinks.len()) as f64 * LANE + 8.0;
+            height += lanes(topology, &nvlinks) as f64 * LANE + 8.0;
         }
         Places {
             width,

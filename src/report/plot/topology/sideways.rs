@@ -6,7 +6,7 @@ use super::super::PlotError;
 use super::super::canvas::{Canvas, Stroke};
 use super::super::layout::Rect;
 use super::draw::{TopologyPicture, lettered, marked_rate};
-use super::layout::{LANE, MOST_LANES};
+use super::layout::{LANE, join_each_to_each, share_a_line};
 use super::{BLUE, LINK_BLUE};
 use crate::report::topology::link_words;
 use crate::topology::{Link, LinkId, NodeId, NodeKind};
@@ -66,8 +66,7 @@ impl TopologyPicture<'_> {
         Ok(())
     }
 
-    /// A line for each link, `step` lanes away from `edge`, with feet at its ends. Of too many, one
-    /// line stands for all.
+    /// A line for each link, `step` lanes away from `edge`, with feet at its ends; or one for all.
     fn brackets<B: DrawingBackend>(
         &self,
         canvas: &mut Canvas<'_, B>,
@@ -80,28 +79,38 @@ impl TopologyPicture<'_> {
             Some((link, self.span(link.ends)?))
         });
         let spans: Vec<(&Link, (f64, f64))> = spans.collect();
-        if spans.len() > MOST_LANES {
-            let left = spans
-                .iter()
-                .map(|(_, span)| span.0)
-                .fold(f64::MAX, f64::min);
-            let right = spans.iter().map(|(_, span)| span.1).fold(0.0, f64::max);
-            let (first, _) = spans[0];
-            let alike = spans
-                .iter()
-                .all(|(link, _)| (&link.kind, link.rate) == (&first.kind, first.rate));
-            let words = match alike {
-                true => format!("{} links, {} each", spans.len(), words_of(first)),
-                false => format!("{} links: --to table lists them", spans.len()),
+        if share_a_line(self.topology, links) {
+            let words = match spans.first() {
+                Some((first, _)) if join_each_to_each(self.topology, links) => {
+                    format!("each to each: {}", words_of(first))
+                }
+                _ => format!("{} links: --to table lists them", spans.len()),
             };
-            return bracket(canvas, (left, right), edge, edge + step * LANE, &words);
+            let y = edge + step * LANE;
+            for (_, (left, right)) in &spans {
+                let corners = [(*left, edge), (*left, y), (*right, y), (*right, edge)];
+                canvas.line(&corners, STROKE)?;
+            }
+            let left = spans.iter().map(|(_, at)| at.0).fold(f64::MAX, f64::min);
+            let right = spans.iter().map(|(_, at)| at.1).fold(0.0, f64::max);
+            let at = ((left + right) / 2.0, y + 4.0);
+            return lettered(canvas, at, &[words], LINK_BLUE);
         }
-        for (lane, (link, span)) in spans.into_iter().enumerate() {
+        let mut labels = Vec::with_capacity(spans.len());
+        for (lane, (link, (left, right))) in spans.into_iter().enumerate() {
             let y = edge + step * LANE * (lane as f64 + 1.0);
             // Feet of several links stand beside each other.
             let shift = 6.0 * lane as f64;
-            let span = (span.0 + shift, span.1 + shift);
-            bracket(canvas, span, edge, y, &words_of(link))?;
+            let (left, right) = (left + shift, right + shift);
+            canvas.line(
+                &[(left, edge), (left, y), (right, y), (right, edge)],
+                STROKE,
+            )?;
+            labels.push((((left + right) / 2.0, y + 4.0), words_of(link)));
+        }
+        // After all lines: none is drawn over words.
+        for (at, words) in labels {
+            lettered(canvas, at, &[words], LINK_BLUE)?;
         }
         Ok(())
     }
@@ -110,21 +119,6 @@ impl TopologyPicture<'_> {
         let (one, other) = (middle(self.area(ends[0])?), middle(self.area(ends[1])?));
         Some((one.min(other), one.max(other)))
     }
-}
-
-fn bracket<B: DrawingBackend>(
-    canvas: &mut Canvas<'_, B>,
-    (left, right): (f64, f64),
-    edge: f64,
-    y: f64,
-    words: &str,
-) -> Result<(), PlotError> {
-    canvas.line(
-        &[(left, edge), (left, y), (right, y), (right, edge)],
-        STROKE,
-    )?;
-    let at = ((left + right) / 2.0, y + 4.0);
-    lettered(canvas, at, &[words.to_string()], LINK_BLUE)
 }
 
 fn middle(area: Rect) -> f64 {

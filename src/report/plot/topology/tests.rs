@@ -64,3 +64,27 @@ fn no_two_boxes_overlap_and_none_leaves_the_page() {
         }
     }
 }
+
+#[test]
+fn links_of_each_to_each_share_a_line_and_others_do_not() {
+    let mut text = String::from("schema = \"commbench/topology/1\"\nname = \"four\"\n");
+    for cpu in 0..4 {
+        text.push_str(&format!("[[cpu]]\nname = \"c{cpu}\"\nfamily = \"amd\"\n"));
+    }
+    let mut pairs: Vec<(u32, u32)> = Vec::new();
+    for one in 0..4 {
+        pairs.extend((one + 1..4).map(|other| (one, other)));
+    }
+    for (one, other) in &pairs {
+        text.push_str(&format!(
+            "[[cpu_link]]\nbetween = [\"c{one}\", \"c{other}\"]\n"
+        ));
+    }
+    let all = topology_svg(&parse_topology_toml(&text).unwrap()).unwrap();
+    assert_eq!(all.matches("16.0 GB/s").count(), 1, "{all}");
+    assert!(all.contains("each to each"), "{all}");
+    let faster = text.replacen("c3\"]\n", "c3\"]\ngb_per_s = 20.0\n", 1);
+    let apart = topology_svg(&parse_topology_toml(&faster).unwrap()).unwrap();
+    assert_eq!(apart.matches("16.0 GB/s").count(), 5, "{apart}");
+    assert!(apart.contains("20.0 GB/s"), "{apart}");
+}
