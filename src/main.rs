@@ -62,10 +62,8 @@ fn main() -> ExitCode {
 }
 
 fn show(text: Result<String, Error>) -> Result<i32, Error> {
-    text.map(|text| {
-        commands::show(&text);
-        0
-    })
+    commands::show(&text?)?;
+    Ok(0)
 }
 
 fn end(code: i32, speaks: bool) -> ExitCode {

@@ -280,3 +280,20 @@ fn nvlinks_of_the_driver_join_gpus_and_switches() {
     assert_eq!(graph.class(gpus[0], gpus[1]), PathClass::Pix);
     assert_eq!(graph.route(gpus[2], gpus[0]).len(), 2);
 }
+
+#[test]
+fn a_full_disk_under_standard_output_is_an_error() {
+    let full = std::fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let scratch = Scratch::new();
+    let mut command = common::alone(
+        &scratch.0,
+        &["topo", "--from", "hgx-h200-8g", "--to", "svg"],
+    );
+    let output = command.stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("cannot write to standard output"), "{said}");
+}

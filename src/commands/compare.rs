@@ -39,15 +39,15 @@ pub fn compare(args: &CompareArgs) -> Result<i32> {
         },
     )?;
     match args.json.as_deref() {
-        Some(path) if path == Path::new("-") => show(&json(&found)?),
+        Some(path) if path == Path::new("-") => show(&json(&found)?)?,
         Some(path) => {
             std::fs::write(path, json(&found)?).map_err(|error| {
                 Error::environment(format!("cannot write {}: {error}", path.display()))
                     .try_this("--json FILE in a folder that can be written to, or --json -")
             })?;
-            show(&text(&found, args.explain));
+            show(&text(&found, args.explain))?;
         }
-        None => show(&text(&found, args.explain)),
+        None => show(&text(&found, args.explain))?,
     }
     Ok(gate_code(&found))
 }

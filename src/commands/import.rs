@@ -62,14 +62,14 @@ pub fn import(args: &ImportArgs) -> Result<i32> {
     let files = save_but(&folder, &run, &[], &[], &|_| {})?;
     if args.output.json.is_some() {
         let json = serde_json::to_string_pretty(&run).unwrap_or_default();
-        show(&format!("{json}\n"));
+        show(&format!("{json}\n"))?;
     } else {
         let colour = std::io::IsTerminal::is_terminal(&std::io::stdout())
             && std::env::var_os("NO_COLOR").is_none();
         let folder = folder.path().display().to_string();
-        show(&terminal_report(&run, &folder, &files, colour));
+        show(&terminal_report(&run, &folder, &files, colour))?;
         if args.output.explain {
-            show(&explain(&run));
+            show(&explain(&run))?;
         }
     }
     Ok(exit_code(&run))

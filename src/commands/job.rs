@@ -423,13 +423,13 @@ impl OnRank<'_> {
             show(&format!(
                 "{}\n",
                 serde_json::to_string_pretty(&run).unwrap_or_default()
-            ));
+            ))?;
         } else {
             let colour = self.terminals.out.is_some() && std::env::var_os("NO_COLOR").is_none();
             let folder = folder.path().display().to_string();
-            show(&terminal_report(&run, &folder, files, colour));
+            show(&terminal_report(&run, &folder, files, colour))?;
             if self.job.output.explain {
-                show(&explain(&run));
+                show(&explain(&run))?;
             }
         }
         written.map(|_| exit_code(&run))

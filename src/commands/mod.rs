@@ -31,16 +31,26 @@ pub use sizes::sweep;
 pub use sweep::alltoall_sweep;
 pub use topo::topo;
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 
 use crate::cli::{SchemaArg, SchemaArgs};
 use crate::compare::Comparison;
+use crate::error::{Error, Result};
 use crate::result::RunResult;
 
 /// Prints to standard output. A reader that has seen enough (head, less) is no error.
-pub fn show(text: &str) {
+///
+/// # Errors
+/// Exit code 3 where it cannot be written to, as on a full disk.
+pub fn show(text: &str) -> Result<()> {
     let mut out = std::io::stdout();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Error::environment(format!(
+            "cannot write to standard output: {error}"
+        ))
+        .try_this("more room where it goes to")),
+        _ => Ok(()),
+    }
 }
 
 /// `schema`: the JSON schema of a file, made from the types.
