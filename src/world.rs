@@ -122,6 +122,26 @@ impl World {
         }
     }
 
+    /// Sends a word to `rank`, which must receive it.
+    pub fn send_word(&self, rank: u32, word: u64) {
+        #[cfg(feature = "mpi")]
+        if let Some(mpi) = &self.mpi {
+            mpi.world.process_at_rank(rank as i32).send(&word);
+        }
+        #[cfg(not(feature = "mpi"))]
+        let _ = (rank, word);
+    }
+
+    /// The word that `rank` sends to this rank; 0 without MPI.
+    pub fn receive_word(&self, rank: u32) -> u64 {
+        #[cfg(feature = "mpi")]
+        if let Some(mpi) = &self.mpi {
+            return mpi.world.process_at_rank(rank as i32).receive::<u64>().0;
+        }
+        let _ = rank;
+        0
+    }
+
     /// Every rank's bytes at rank 0, in rank order; `None` elsewhere.
     fn gather_bytes(&self, mine: &[u8]) -> Option<Vec<Vec<u8>>> {
         #[cfg(feature = "mpi")]
@@ -252,6 +272,10 @@ impl World {
 
     /// Name of the host this rank runs on.
     pub fn host_name(&self) -> String {
+        #[cfg(feature = "fault-injection")]
+        if let Some(name) = crate::faults::another_host(self.rank) {
+            return name;
+        }
         rustix::system::uname()
             .nodename()
             .to_string_lossy()

@@ -160,3 +160,48 @@ fn wishes_that_make_no_sense_are_refused_with_the_value() {
         assert!(!scratch.0.join("o/result.json").exists());
     }
 }
+
+/// Two hosts whose clocks have nothing in common, as far as one machine can be both.
+#[cfg(feature = "fault-injection")]
+#[test]
+fn a_late_rank_on_another_host_is_named_by_clocks_that_were_put_together() {
+    let scratch = Scratch::new();
+    let arguments = [
+        "allreduce-burst",
+        "--backend",
+        "host",
+        "--ops",
+        "4",
+        "--bytes",
+        "1K",
+        "--gap-us",
+        "100",
+        "--late-rank",
+        "1:60000",
+        "--arrivals",
+        "--max-samples",
+        "8",
+        "--out",
+        "o",
+    ];
+    let mut command = mpirun(&scratch.0, 2, &arguments);
+    command.env("COMMBENCH_FAULT", "apart:1");
+    let output = run(command).expect_code(0);
+    let result = output.result(&scratch.0.join("o"));
+    validate(&result);
+    assert_eq!(result["machine"]["hosts"].as_array().unwrap().len(), 2);
+    let one = &result["results"][0];
+    // Starts of samples are not compared across hosts, stamps are.
+    assert_eq!(one["last_to_arrive"], Value::Null);
+    let found = &one["arrivals"];
+    assert_eq!(found["late_rank"], 1, "{found}");
+    let late = found["ranks"][1]["late_us"]["median"].as_f64().unwrap();
+    assert!((late / 60_000.0 - 1.0).abs() < 0.1, "{late} µs");
+    let error = found["clock_error_us"].as_f64().unwrap();
+    assert!(error > 0.0 && error < 5_000.0, "{error} µs");
+    assert!(
+        output.stdout.contains("clocks of two ranks agree to"),
+        "{}",
+        output.stdout
+    );
+}

@@ -141,6 +141,24 @@ impl<'a> HostExecutor<'a> {
     }
 }
 
+impl HostExecutor<'_> {
+    /// The stamps of the last replay, by this host's clock.
+    fn stamps_of_this_host(&self) -> Vec<OpStamp> {
+        let stamps = self.stamps.clone();
+        #[cfg(feature = "fault-injection")]
+        let stamps = {
+            let ahead = |ns| crate::faults::clock_of_another_host(self.world.rank(), ns);
+            let moved = stamps.into_iter().map(|stamp| OpStamp {
+                free_ns: ahead(stamp.free_ns),
+                ready_ns: ahead(stamp.ready_ns),
+                end_ns: ahead(stamp.end_ns),
+            });
+            moved.collect()
+        };
+        stamps
+    }
+}
+
 impl Executor for HostExecutor<'_> {
     fn prepare(&mut self, variant: Variant) -> Result<()> {
         match self.why_not(variant) {
@@ -218,7 +236,7 @@ impl Executor for HostExecutor<'_> {
             clock: format!("host-monotonic of {}", self.world.host_name()),
             to_host_ns: 0,
             error_ns: 0,
-            ops: self.stamps.clone(),
+            ops: self.stamps_of_this_host(),
         })
     }
 

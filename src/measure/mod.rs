@@ -1,5 +1,6 @@
 //! Takes samples until they say enough, and ends the job when they cannot be taken.
 
+mod host_clocks;
 mod judge;
 mod progress;
 mod rank;

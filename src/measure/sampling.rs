@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use super::host_clocks::HostClocks;
 use super::progress::Progress;
 use super::rank::{Rank, replay};
 use super::state::{SeriesState, SharedState};
@@ -72,6 +73,7 @@ pub fn sample_all(
         state.keep();
     }
 
+    let mut clocks = HostClocks::of(world)?;
     let mut spent = vec![Duration::ZERO; variants.len()];
     let mut taken = vec![0u64; variants.len()];
     loop {
@@ -96,11 +98,16 @@ pub fn sample_all(
             let mut stamps = Vec::new();
             for _ in 0..batch {
                 recorder.at_sample(taken[index]);
+                let keeps_stamps = stamped[index] && taken[index] < STAMPED_REPLAYS;
+                if keeps_stamps {
+                    clocks.meet(world)?;
+                }
                 let sample = replay(&rank, executor, *variant)?;
                 recorder.journal(index, &sample);
                 mine.push(sample);
-                if stamped[index] && taken[index] < STAMPED_REPLAYS {
-                    stamps.push(rank.guard(executor.stamps(*variant))?);
+                if keeps_stamps {
+                    let on_this_host = rank.guard(executor.stamps(*variant))?;
+                    stamps.push(clocks.to_root(on_this_host));
                 }
                 taken[index] += 1;
             }
